@@ -28,11 +28,13 @@ mod together {
     mod draining;
     mod drift;
     mod dump_and_upgrade;
+    mod equal_answers;
     mod errors;
     mod example;
     mod guarded_writes;
     mod guards;
     mod handler_arms;
+    mod histories;
     mod http2_conformance;
     mod https;
     mod https_by_others;

@@ -38,16 +38,17 @@ class Answer:
         self.status = response.status
         self.media_type = (response.getheader("content-type") or "").partition(";")[0].strip()
         self.allow = response.getheader("allow")
+        self.tag = response.getheader("etag")
         self.body = response.read()
 
     def __str__(self):
         return f"{self.status} {self.media_type} {self.body[:300]!r}"
 
 
-def fetch(origin, path, method="GET", form=None):
+def fetch(origin, path, method="GET", form=None, headers=()):
     """One request on a connection of its own."""
     connection = origin.connection()
-    headers = {"Content-Type": "application/x-www-form-urlencoded"} if form else {}
+    headers = {"Content-Type": "application/x-www-form-urlencoded"} if form else dict(headers)
     try:
         connection.request(method, path, form, headers)
         return Answer(connection.getresponse())
@@ -61,6 +62,15 @@ def user_pages(origin, _cluster):
         path = f"/users/user{number}"
         answer = fetch(origin, path)
         _expect(path, answer, 200, "text/html", answer.body.decode() == f"Hello, <b>Name {number}</b>!")
+
+
+def unchanged(origin, _cluster):
+    """Whoever has the page of a user gets 304, and no body."""
+    path = "/users/user1"
+    page = fetch(origin, path)
+    tag = page.tag or "none"
+    answer = fetch(origin, path, headers={"If-None-Match": tag})
+    _expect(path, answer, 304, "", answer.tag == tag and not answer.body)
 
 
 def constant_page(origin, _cluster):

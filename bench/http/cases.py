@@ -28,6 +28,8 @@ class Route:
     method: str
     pattern: str
     function: str
+    validates: bool = False
+    """Whether its answers have entity tags."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ USER = Route("GET", "/users/{handle}", "user_page(text)")
 PEOPLE = Route("GET", "/people/{after}", "people_after(int)")
 MESSAGE = Route("POST", "/messages", "add_message(text,text)")
 SLOW = Route("GET", "/slow", "slow()")
+TAGGED_USER = Route("GET", "/users/{handle}", "user_page(text)", validates=True)
 OTHER_ROUTES = tuple(Route("GET", f"/shop{n}/{{handle}}/card", "user_page(text)") for n in range(1, 1000))
 
 QUERY_WITHOUT_INDEX = Handler("users", PUBLISHED)
@@ -83,6 +86,14 @@ RESUMED = handshakes.Load(20, resumed=True)
 
 CASES = (
     Case("users", USERS, answers.user_pages, (*FORMS, "howdah_constant", *PEERS), (USER,)),
+    Case(
+        "unchanged",
+        USERS,
+        answers.unchanged,
+        ("howdah", "howdah_constant"),
+        (TAGGED_USER,),
+        load=wrk.Load(2, 20, "unchanged.lua"),
+    ),
     Case("routes_one", USERS, answers.user_pages, ("howdah",), (USER,), group="routes"),
     Case("routes", USERS, answers.user_pages, ("howdah",), (USER, *OTHER_ROUTES), group="routes"),
     Case("users_query", USERS, answers.user_pages, (*FORMS, "node_unix", "axum_pipelined"), (QUERY,)),

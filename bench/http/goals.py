@@ -18,6 +18,14 @@ GOALS = (
         at_most=True,
     ),
     Goal(
+        "unchanged: CPU over a constant answer",
+        ("unchanged", "howdah"),
+        ("unchanged", "howdah_constant"),
+        1.1,
+        metric=CPU,
+        at_most=True,
+    ),
+    Goal(
         "users, a transaction each: rate over Node",
         ("users", "howdah_own_transaction"),
         ("users", "node_unix"),

@@ -45,7 +45,8 @@ def _register(registration):
         statement = _literal(registration.statement)
         return f"{index} select http.handle({statement}, name => {_literal(registration.name)})"
     method, pattern = _literal(registration.method), _literal(registration.pattern)
-    return f"select http.route({method}, {pattern}, {_literal(registration.function)})"
+    route = f"select http.route({method}, {pattern}, {_literal(registration.function)})"
+    return f"{route}; select http.validate({method}, {pattern})" if registration.validates else route
 
 
 def _remove(registration):

@@ -69,6 +69,14 @@ impl Connection {
         self.read_reply(method == "HEAD")
     }
 
+    /// Sends a request without a body and reads its answer; none if the server has closed the connection.
+    pub fn try_ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)]) -> Option<Reply> {
+        let lines: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n{lines}Content-Length: 0\r\n\r\n");
+        self.stream.get_mut().write_all(head.as_bytes()).ok()?;
+        self.read_reply(method == "HEAD")
+    }
+
     /// Sends a request and reads its answer.
     pub fn request(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
         self.send(method, path, headers, body);

@@ -215,3 +215,44 @@ fn a_client_that_asks_for_all_takes_bounded_memory() {
         remembered(&platform) == before
     });
 }
+
+#[test]
+fn what_an_answer_has_read_is_shown_and_why_it_is_not_remembered() {
+    let platform = platform();
+    platform.sql("create function closed() returns text language plpgsql stable as 'begin return (select name from item where id = 1); end';
+                  select http.route('GET', '/closed', 'closed')");
+    let explained = |path: &str| {
+        platform
+            .value(&format!(
+                "select string_agg(what || coalesce(' ' || name, '') || coalesce(' ' || (last_change > 0), ''), ', ') from http.explain('GET', '{path}')"
+            ))
+            .unwrap()
+    };
+    assert_eq!(explained("/items/1"), "route GET /items/{id}, table public.item true, catalogs true");
+    assert_eq!(
+        explained("/parts"),
+        "route GET /parts, table public.parts false, table public.low true, table public.high true, catalogs true"
+    );
+    // Of a function that is not inlined, too.
+    assert_eq!(explained("/nested"), "route GET /nested, table public.other false, catalogs true");
+    assert_eq!(
+        explained("/closed"),
+        "route GET /closed, table public.item true, catalogs true, not remembered it calls closed(), which cannot be looked into"
+    );
+    assert_eq!(explained("/items/x"), "route GET /items/{id}, not remembered it was answered with 400");
+    assert_eq!(explained("/nowhere"), "route, not remembered it was answered with 404");
+    // A number grows with each commit that changes the table.
+    let number =
+        || platform.value("select last_change from http.explain('GET', '/items/1') where what = 'table'");
+    let before = number();
+    platform.sql("insert into other values (1)");
+    assert_eq!(number(), before);
+    platform.sql("update item set name = 'x' where id = 1");
+    assert_ne!(number(), before);
+    let mut session = platform.session();
+    let refused = howdah_tests::queues::error(&mut session, "select * from http.explain('POST', '/items/1')");
+    assert!(refused.contains("only what reads can be explained"), "{refused}");
+    session.batch_execute("create role eve; set role eve").unwrap();
+    let refused = howdah_tests::queues::error(&mut session, "select * from http.explain('GET', '/items/1')");
+    assert!(refused.contains("permission denied"), "{refused}");
+}

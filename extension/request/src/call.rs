@@ -13,15 +13,18 @@ use session::leftovers::give_up_opened;
 use session::request_transaction::{Scope, check_constraints};
 
 use super::open::OpenPlans;
+use super::reads::{self, Named};
 use super::receiver::Receiver;
 use super::run::Job;
 use super::table::{NoTable, Table};
 use super::way::access;
-use super::{called, current, later, proxies, stored_body};
+use super::{called, current, grants, later, proxies, stored_body};
 
 thread_local! {
     /// Whether this session has the callbacks and hooks that a worker has from its start.
     static WATCHES: Cell<bool> = const { Cell::new(false) };
+    /// Whether it sees the start of plans as well.
+    static RECORDS: Cell<bool> = const { Cell::new(false) };
     /// What has answered the last request.
     static ENDPOINT: RefCell<Option<String>> = const { RefCell::new(None) };
 }
@@ -41,6 +44,24 @@ pub fn take_endpoint() -> Option<String> {
 /// # Safety
 /// On the main thread of a session, inside a transaction with a snapshot, and in no request.
 pub unsafe fn call(request: &Request<'_>) -> Vec<u8> {
+    // SAFETY: by contract.
+    unsafe { run(request, false) }
+}
+
+/// Runs the request, which only reads. Returns the response as well as what it has read; none if it has failed.
+///
+/// # Safety
+/// As for [`call`].
+pub unsafe fn explain(request: &Request<'_>) -> (Vec<u8>, Option<Named>) {
+    if !RECORDS.replace(true) {
+        grants::watch();
+    }
+    // SAFETY: by contract.
+    let answer = unsafe { run(request, true) };
+    (answer, reads::end_named())
+}
+
+unsafe fn run(request: &Request<'_>, records: bool) -> Vec<u8> {
     watch();
     take_endpoint();
     refuse_opened("what answers a request of http.call()");
@@ -74,7 +95,7 @@ pub unsafe fn call(request: &Request<'_>) -> Vec<u8> {
         client: proxies::client(request),
         preconditions: None,
         guard: None,
-        records: false,
+        records,
         called: true,
     };
     // What the caller has in the session, and has put off, is the caller's.

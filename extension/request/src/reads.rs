@@ -144,6 +144,25 @@ pub fn end() -> Option<Result<Read, Obstacle>> {
     })
 }
 
+/// What was read, by the numbers of relations, and why more is not known.
+pub struct Named {
+    /// Each once, in the order of their numbers.
+    pub relations: Vec<Oid>,
+    /// Why it cannot be known whether the answer still holds.
+    pub obstacle: Option<Obstacle>,
+}
+
+/// The same as [`end`], for people.
+pub(crate) fn end_named() -> Option<Named> {
+    if !RECORDS.replace(false) {
+        return None;
+    }
+    let mut relations = RELATIONS.take();
+    relations.sort_unstable_by_key(|relation| relation.to_u32());
+    relations.dedup();
+    Some(Named { relations, obstacle: OBSTACLE.take() })
+}
+
 /// Tells the counters of a route why its answers are not known to hold, if so.
 ///
 /// # Safety
@@ -183,7 +202,7 @@ pub(crate) fn note(relation: Oid) {
 /// # Safety
 /// Inside a guard and a transaction; errors unwind or jump, and nothing is owned meanwhile.
 pub(crate) unsafe fn note_plan(statement: *const pg_sys::PlannedStmt) {
-    if RECORDS.get() && OBSTACLE.get().is_none() {
+    if RECORDS.get() {
         // SAFETY: by contract.
         unsafe { read_plans::look(statement) };
     }

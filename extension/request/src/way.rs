@@ -48,7 +48,7 @@ impl Job<'_, '_> {
                 if endpoints[place].registration.validates && is_plain {
                     let headers = request.headers().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
                     let preconditions = Preconditions::of(headers);
-                    self.records = preconditions.revalidates() && self.runs_in_executor();
+                    self.records |= preconditions.revalidates() && self.runs_in_executor();
                     self.preconditions = Some(preconditions);
                 }
                 let (endpoint, guard) = Guard::of(request, endpoints, place, router);

@@ -22,7 +22,7 @@ sql_function!(
         refuse_in_request();
         // SAFETY: inside a transaction, in a database with the extension.
         let types = unsafe { Types::look_up(pg_sys::get_namespace_oid(c"http".as_ptr(), false)) };
-        let message = message(call, &types);
+        let message = message(call, &types, true);
         let request = match Request::parse(&message) {
             Ok(request) => request,
             Err(error) => refuse(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, &error.to_string()),
@@ -55,8 +55,8 @@ fn described(request: &Request<'_>, response: &Response<'_>) -> String {
     format!("{method} {path} was answered with {}: {}{more}", response.status(), shown.trim_end())
 }
 
-/// The request that the arguments describe.
-fn message(call: Call, types: &Types) -> Vec<u8> {
+/// The request that the arguments describe: method, target, headers, and with a body that and the scheme.
+pub(super) fn message(call: Call, types: &Types, has_body: bool) -> Vec<u8> {
     let method = call.need_text(0, "method").to_uppercase();
     if !message::header::is_token(method.as_bytes()) {
         bad(&format!("{method:?} is no method: it is a word of letters, such as GET"));
@@ -71,7 +71,8 @@ fn message(call: Call, types: &Types) -> Vec<u8> {
     let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
     let host =
         given.iter().find(|header| header.name.eq_ignore_ascii_case(b"host")).map(|host| text(host.value));
-    let scheme = match call.text(4) {
+    let (body, scheme) = if has_body { (call.get::<&[u8]>(3), call.text(4)) } else { (None, None) };
+    let scheme = match scheme {
         None | Some("http") => Scheme::Http,
         Some("https") => Scheme::Https,
         Some(other) => bad(&format!("scheme {other} is neither http nor https")),
@@ -94,15 +95,15 @@ fn message(call: Call, types: &Types) -> Vec<u8> {
         }
         builder.header(header.name, value);
     }
-    builder.finish(call.get::<&[u8]>(3).unwrap_or_default())
+    builder.finish(body.unwrap_or_default())
 }
 
-fn bad(message: &str) -> ! {
+pub(super) fn bad(message: &str) -> ! {
     refuse(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
 }
 
 /// An error in a worker, in a request, and where there are no counters and gates for one.
-fn refuse_in_request() {
+pub(super) fn refuse_in_request() {
     if call::is_in_request() {
         refuse_with_hint(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,

@@ -1,10 +1,17 @@
 //! What commits have changed.
 
-use ::changes::{Thing, last_change, of_catalogs, relation};
-use pg::entry::sql_function;
+use ::changes::{Moment, Thing, last_change, of_catalogs, relation};
+use message::{Request, Response};
+use pg::entry::{Returned, columns, sql_function};
 use pg::guard::direct;
 use pg::list::oids;
-use pgrx::pg_sys::{self, Oid};
+use pg::text::string;
+use pgrx::pg_sys::{self, Datum, Oid};
+use request::reads::Named;
+use request::types::Types;
+use session::authority::refuse_restricted;
+
+use super::calling::{bad, message, refuse_in_request};
 
 sql_function!(
     /// `http.last_change(relation)`
@@ -24,3 +31,55 @@ sql_function!(
         call.give(moment.number().cast_signed())
     }
 );
+
+sql_function!(
+    /// `http.explain(method, target, headers)`
+    howdah_explain,
+    |call| {
+        refuse_restricted();
+        refuse_in_request();
+        // SAFETY: inside a transaction, in a database with the extension.
+        let types = unsafe { Types::look_up(pg_sys::get_namespace_oid(c"http".as_ptr(), false)) };
+        let message = message(call, &types, false);
+        let request = Request::parse(&message).unwrap_or_else(|error| bad(&error.to_string()));
+        if !matches!(request.method(), "GET" | "HEAD") {
+            bad("only what reads can be explained: GET and HEAD");
+        }
+        // SAFETY: in a session, inside the transaction of the call, whose snapshot is active.
+        let (answer, read) = unsafe { request::call::explain(&request) };
+        let endpoint = request::call::take_endpoint();
+        let mut rows = vec![line("route", endpoint, None)];
+        match read {
+            Some(Named { relations, obstacle }) => {
+                for table in relations {
+                    // SAFETY: as above.
+                    let (name, moment) = unsafe { (name_of(table), last_change([relation(table)])) };
+                    rows.push(line("table", Some(name), Some(moment)));
+                }
+                // SAFETY: as above.
+                let (moment, obstacle) =
+                    unsafe { (last_change(of_catalogs()), obstacle.map(|obstacle| obstacle.text())) };
+                rows.push(line("catalogs", None, Some(moment)));
+                rows.extend(obstacle.map(|obstacle| line("not remembered", Some(obstacle), None)));
+            }
+            None => {
+                let status = Response::parse(&answer).map_or(500, |response| response.status());
+                rows.push(line("not remembered", Some(format!("it was answered with {status}")), None));
+            }
+        }
+        Returned::all(call, rows)
+    }
+);
+
+fn line(what: &str, name: Option<String>, last_change: Option<Moment>) -> [Option<Datum>; 3] {
+    columns![what, name, last_change.map(|moment| moment.number().cast_signed())]
+}
+
+/// A table's name with its schema, as SQL has it.
+unsafe fn name_of(table: Oid) -> String {
+    // SAFETY: look-ups inside a transaction; what is gone has no name.
+    unsafe {
+        let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(table));
+        string(pg_sys::quote_qualified_identifier(schema, pg_sys::get_rel_name(table)))
+    }
+}

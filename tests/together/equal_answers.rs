@@ -1,0 +1,172 @@
+//! A route with validators answers as one without, whatever changes in between: for random requests under random changes.
+
+use std::collections::HashMap;
+
+use cluster::postgres::Client;
+use howdah_tests::platform::{Platform, wait_for};
+
+/// Requests.
+const REQUESTS: usize = if cfg!(feature = "long") { 100_000 } else { 2000 };
+
+const SCHEMA: &str = "
+    create schema early; grant usage on schema early to howdah_web;
+    create table item (id integer primary key, name text not null, price numeric default 1, made timestamptz default '2026-01-01 00:00Z', owner text default 'a');
+    insert into item select number, 'n' || number, number from generate_series(1, 20) number;
+    create type colour as enum ('red', 'blue');
+    create table parts (id integer, colour colour) partition by range (id);
+    create table low partition of parts for values from (0) to (10);
+    create table high partition of parts for values from (10) to (20);
+    create table spare (id integer, colour colour); insert into spare values (25, 'red');
+    insert into parts values (1, 'red'), (11, 'blue');
+    create view cheap as select id, name from item where price < 10;
+    create materialized view summary as select count(*) as count from item;
+    create role somebody; grant somebody to howdah_web;
+    grant select on item, parts, cheap, summary to howdah_web;
+    create function helper() returns text language sql stable return 'first';
+    create function one(id integer) returns setof item language sql stable as 'select * from item where item.id = one.id';
+    create function below(price numeric) returns setof item language sql stable as 'select * from item where item.price < below.price order by id';
+    create function all_parts() returns setof parts language sql stable as 'select * from parts order by id';
+    create function of_view() returns jsonb language sql stable as 'select jsonb_agg(to_jsonb(c) order by id) from cheap c';
+    create function of_summary() returns bigint language sql stable as 'select count from summary';
+    create function of_helper() returns text language sql stable as 'select helper() || count(*) from item';
+    create function of_setting() returns text language sql stable as $$ select coalesce(current_setting('app.name', true), 'none') $$;
+    create function of_times() returns text language sql stable as $$ select string_agg(made::text, ',' order by id) from item $$;
+    create function of_rights() returns boolean language sql stable as $$ select has_table_privilege('howdah_web', 'public.item', 'select') and pg_has_role('somebody', 'usage') $$;
+    create function since(since timestamptz default '2026-01-02') returns bigint language sql stable as 'select count(*) from item where made >= since';
+    create function of_time() returns text language sql stable as $$ select date_part('epoch', now() - now()) || ' ' || count(*) from item $$;";
+
+const ROUTES: [(&str, &[&str]); 11] = [
+    ("one", &["?id=1", "?id=2", "?id=99", "?id=x"]),
+    ("below", &["?price=5", "?price=1.0", "?price=1.00", "?price=NaN"]),
+    ("all_parts", &[""]),
+    ("of_view", &[""]),
+    ("of_summary", &[""]),
+    ("of_helper", &["", "?x=1"]),
+    ("of_setting", &[""]),
+    ("of_times", &[""]),
+    ("of_rights", &[""]),
+    ("since", &["", "?since=2026-01-01", "?since=2026-01-01T00:00:00Z"]),
+    ("of_time", &[""]),
+];
+
+/// What changes something, or nothing. `$n` is a number that grows, `$r` one of 1 to 20; what fails is nothing.
+const CHANGES: &[&str] = &[
+    "update item set name = 'n$n' where id = $r",
+    "update item set price = $r where id = $r",
+    "insert into item values (100 + $n, 'new')",
+    "delete from item where id > 100",
+    "update item set made = made + interval '$r hours' where id = $r",
+    "update item set owner = case owner when 'a' then 'b' else 'a' end where id = $r",
+    "begin; update item set name = 'gone' where id = 1; rollback",
+    "update parts set id = (id + 10) % 20",
+    "insert into parts values ($r % 10, 'blue')",
+    "alter table parts attach partition spare for values from (20) to (30)",
+    "alter table parts detach partition spare",
+    "alter type colour rename value 'red' to 'green'",
+    "alter type colour rename value 'green' to 'red'",
+    "create or replace view cheap as select id, name from item where price < $r",
+    "create or replace view cheap as select id, upper(name) as name from item where price < 10",
+    "refresh materialized view summary",
+    "create or replace function helper() returns text language sql stable return 'n$n'",
+    "create function early.helper() returns text language sql stable return 'early$n'",
+    "drop function early.helper()",
+    "create table early.item as select * from public.item where id < $r; grant select on early.item to howdah_web",
+    "drop table early.item",
+    "grant select on item to howdah_web",
+    "revoke select on item from howdah_web",
+    "grant somebody to howdah_web",
+    "revoke somebody from howdah_web",
+    "alter role howdah_web set app.name = 'n$n'",
+    "alter role howdah_web reset app.name",
+    "alter database app set app.name = 'd$n'",
+    "alter role howdah_web set timezone = 'Asia/Tokyo'",
+    "alter role howdah_web set timezone = 'UTC'",
+    "alter role howdah_web set datestyle = 'German'",
+    "alter role howdah_web reset datestyle",
+    "alter table item enable row level security",
+    "alter table item disable row level security",
+    "drop policy if exists it on item; create policy it on item using (owner = 'a')",
+    "drop policy if exists it on item; create policy it on item using (id < $r)",
+    "alter table item add column more integer default $r",
+    "alter table item drop column if exists more",
+    "alter table item alter column price type numeric(10, 2)",
+    "vacuum item",
+    "vacuum full item",
+    "analyze",
+    "create index if not exists by_price on item (price)",
+    "drop index if exists by_price",
+    "set track_counts = off; update item set name = 'u$n' where id = $r; set track_counts = on",
+    "truncate parts",
+    "copy parts from program 'echo 3,red' with (format csv)",
+];
+
+fn change(session: &mut Client, random: &mut fastrand::Rng, number: &mut u32) -> String {
+    *number += 1;
+    let change = CHANGES[random.usize(..CHANGES.len())];
+    let change = change.replace("$n", &number.to_string()).replace("$r", &random.u32(1..=20).to_string());
+    // Some fail, as what they make is there already.
+    let statements: Vec<&str> =
+        if change.starts_with("begin") { vec![&change] } else { change.split("; ").collect() };
+    statements.iter().for_each(|statement| {
+        let _ = session.batch_execute(statement);
+    });
+    change
+}
+
+#[test]
+fn a_route_with_validators_answers_as_one_without() {
+    let platform = Platform::start();
+    platform.sql(SCHEMA);
+    for (function, _) in ROUTES {
+        for prefix in ["plain", "tagged"] {
+            platform.sql(&format!(
+                "select http.route('GET', '/{prefix}/{function}', 'public.{function}', search_path => 'early, public')"
+            ));
+        }
+        platform.sql(&format!("select http.validate('GET', '/tagged/{function}')"));
+    }
+    wait_for("the routes", || platform.get("/tagged/of_time").status == 200);
+    let seed = std::env::var("HUNT_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok())
+        .unwrap_or_else(|| fastrand::u64(..));
+    let mut random = fastrand::Rng::with_seed(seed);
+    let (mut session, mut connection) = (platform.session(), platform.connect());
+    let (mut number, mut history) = (0, Vec::new());
+    // The bodies of the tags that the client has, and the last of each path.
+    let (mut bodies, mut tags) = (HashMap::new(), HashMap::<String, String>::new());
+    let mut unchanged = 0;
+    for asked in 0..REQUESTS {
+        if random.u8(..6) == 0 {
+            history.push(change(&mut session, &mut random, &mut number));
+        }
+        let (function, queries) = ROUTES[random.usize(..ROUTES.len())];
+        let query = queries[random.usize(..queries.len())];
+        let path = format!("/tagged/{function}{query}");
+        let tag = tags.get(&path).map_or("\"none\"", String::as_str);
+        let answer = connection.request("GET", &path, &[("If-None-Match", tag)], b"");
+        let plain = connection.request("GET", &format!("/plain/{function}{query}"), &[], b"");
+        let told = || {
+            format!(
+                "seed {seed}, request {asked}, {path} after {:?}",
+                history.iter().rev().take(5).collect::<Vec<_>>()
+            )
+        };
+        if answer.status == 304 {
+            unchanged += 1;
+            assert_eq!(plain.status, 200, "{}", told());
+            assert_eq!(bodies.get(tag), Some(&plain.body), "{}: {}", told(), plain.text());
+        } else {
+            assert_eq!(answer.status, plain.status, "{}: {}", told(), answer.text());
+            if plain.status == 200 {
+                assert_eq!(answer.text(), plain.text(), "{}", told());
+                let tag = answer.header("etag").expect("a tag").to_owned();
+                bodies.insert(tag.clone(), answer.body);
+                tags.insert(path, tag);
+            }
+        }
+    }
+    let remembered = platform.value("select sum(remembered) from http.stats").unwrap();
+    println!("{unchanged} of {REQUESTS} are unchanged, {remembered} of them without a run");
+    assert!(remembered.parse::<usize>().unwrap() > REQUESTS / 50, "{remembered} without a run");
+}
