@@ -5,6 +5,8 @@
 //! afterwards gets a state that is not older, be it by a body or by 304 for the tag of a body.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
@@ -76,6 +78,12 @@ const WAYS: &[Way] = &[
         "create table replaced (v bigint); insert into replaced values (0)",
         &["with old as (delete from replaced) insert into replaced values ($v)"],
         "(select v from replaced)",
+    ),
+    rows(
+        "deleted",
+        "create table deleted (v bigint primary key); insert into deleted select generate_series(1, 200000)",
+        &["delete from deleted where v <= $v"],
+        "(select coalesce(min(v), 1) - 1 from deleted)",
     ),
     rows(
         "merged",
@@ -199,16 +207,20 @@ struct World {
     known: Vec<AtomicU64>,
     is_over: AtomicBool,
     answers: [AtomicU64; 2],
+    /// Somebody has got something older.
+    violation: OnceLock<String>,
 }
 
 impl World {
-    fn new() -> World {
-        let platform = Platform::with(&[
+    fn new(stage: Option<PathBuf>, faults: &str) -> World {
+        let settings = [
             ("howdah.gateways", "2"),
             ("max_prepared_transactions", "4"),
             ("synchronous_commit", "on"),
             ("howdah.log_rate", "10"),
-        ]);
+            ("faults.changes", faults),
+        ];
+        let platform = Platform::of_stage(stage, &settings);
         for way in WAYS {
             platform.sql(way.make);
             let name = way.name;
@@ -226,6 +238,7 @@ impl World {
             known: WAYS.iter().map(|_| AtomicU64::new(0)).collect(),
             is_over: AtomicBool::new(false),
             answers: [AtomicU64::new(0), AtomicU64::new(0)],
+            violation: OnceLock::new(),
         }
     }
 
@@ -384,7 +397,12 @@ impl World {
                 // While the policy is changed, or the partition attached.
                 status => panic!("{path}: {status} {}", reply.text()),
             };
-            assert!(state >= known, "{path}: {} with state {state}, and {known} is known", reply.status);
+            if state < known {
+                let told = format!("{path}: {} with state {state}, and {known} is known", reply.status);
+                let _ = self.violation.set(told);
+                self.is_over.store(true, SeqCst);
+                return;
+            }
             self.answers[usize::from(reply.status == 304)].fetch_add(1, SeqCst);
             if reply.status == 200 {
                 kept.insert(place, (reply.header("etag").expect("a tag").to_owned(), state));
@@ -423,33 +441,86 @@ impl Drop for Ender<'_> {
     }
 }
 
+impl World {
+    /// Lets all work for so long, or until somebody gets something older; with kills meanwhile.
+    fn run(&self, time: Duration, kills: bool) {
+        thread::scope(|scope| {
+            let spawn = |work: Box<dyn Fn(&World) + Send>| {
+                scope.spawn(move || {
+                    let _ender = Ender(self);
+                    work(self);
+                });
+            };
+            (0..WRITERS).for_each(|writer| spawn(Box::new(move |world| world.write(writer))));
+            (0..READERS).for_each(|_| spawn(Box::new(World::read)));
+            (0..OBSERVERS).for_each(|_| spawn(Box::new(World::observe)));
+            if kills {
+                spawn(Box::new(World::kill));
+            }
+            let begun = Instant::now();
+            while begun.elapsed() < time && self.goes_on() {
+                thread::sleep(Duration::from_millis(20));
+            }
+            self.is_over.store(true, SeqCst);
+        });
+    }
+
+    /// An error unless all was changed, and enough was answered without a body.
+    fn check(&self) {
+        assert_eq!(self.violation.get(), None);
+        let [bodies, unchanged] = self.answers.each_ref().map(|count| count.load(SeqCst));
+        for (way, known) in WAYS.iter().zip(&self.known) {
+            assert!(known.load(SeqCst) > 0, "{} was never changed", way.name);
+        }
+        let remembered = self.platform.value("select sum(remembered) from http.stats");
+        println!("{bodies} bodies and {unchanged} 304, {remembered:?} without a run since the last kill");
+        assert!(unchanged > 100, "{unchanged}");
+        assert_ne!(remembered.as_deref(), Some("0"));
+    }
+}
+
 #[test]
 fn nobody_gets_what_is_older_than_what_somebody_knows() {
-    let world = World::new();
-    thread::scope(|scope| {
-        let world = &world;
-        let spawn = |work: Box<dyn Fn(&World) + Send>| {
-            scope.spawn(move || {
-                let _ender = Ender(world);
-                work(world);
-            });
-        };
-        (0..WRITERS).for_each(|writer| spawn(Box::new(move |world| world.write(writer))));
-        (0..READERS).for_each(|_| spawn(Box::new(World::read)));
-        (0..OBSERVERS).for_each(|_| spawn(Box::new(World::observe)));
-        spawn(Box::new(World::kill));
-        let begun = Instant::now();
-        while begun.elapsed() < TIME && world.goes_on() {
-            thread::sleep(Duration::from_millis(20));
-        }
-        world.is_over.store(true, SeqCst);
-    });
-    let [bodies, unchanged] = world.answers.each_ref().map(|count| count.load(SeqCst));
-    for (way, known) in WAYS.iter().zip(&world.known) {
-        assert!(known.load(SeqCst) > 0, "{} was never changed", way.name);
+    let world = World::new(None, "");
+    world.run(TIME, true);
+    world.check();
+}
+
+/// By a build that makes mistakes on demand, as `make test-long` has it.
+#[cfg(feature = "long")]
+mod mistakes {
+    use super::*;
+
+    fn world(faults: &str) -> World {
+        let stage =
+            std::env::var_os("HOWDAH_FAULTY_STAGE").expect("HOWDAH_FAULTY_STAGE, as make test-long sets it");
+        World::new(Some(stage.into()), faults)
     }
-    let remembered = world.platform.value("select sum(remembered) from http.stats");
-    println!("{bodies} bodies and {unchanged} 304, {remembered:?} without a run since the last kill");
-    assert!(unchanged > 100, "{unchanged}");
-    assert_ne!(remembered.as_deref(), Some("0"));
+
+    #[test]
+    fn a_commit_that_is_counted_late_shows_nothing_old() {
+        let world = world("held");
+        world.run(Duration::from_secs(20), false);
+        world.check();
+    }
+
+    #[test]
+    fn each_mistake_is_found() {
+        for faults in [
+            "no-inserts",
+            "no-updates",
+            "no-deletes",
+            "no-names",
+            "no-prepared",
+            "no-blindness",
+            "early",
+            "unmarked held",
+        ] {
+            let world = world(faults);
+            let begun = Instant::now();
+            world.run(Duration::from_secs(60), false);
+            println!("{faults}: {:?} after {:?}", world.violation.get(), begun.elapsed());
+            assert!(world.violation.get().is_some(), "{faults} was not found");
+        }
+    }
 }

@@ -1,5 +1,8 @@
 //! Who has an answer gets 304 without a run as long as nothing that it has read has changed, and not a moment longer.
 
+use std::thread;
+
+use cluster::{Life, Shutdown};
 use howdah_tests::Reply;
 use howdah_tests::platform::{Platform, wait_for};
 
@@ -255,4 +258,98 @@ fn what_an_answer_has_read_is_shown_and_why_it_is_not_remembered() {
     session.batch_execute("create role eve; set role eve").unwrap();
     let refused = howdah_tests::queues::error(&mut session, "select * from http.explain('GET', '/items/1')");
     assert!(refused.contains("permission denied"), "{refused}");
+}
+
+/// Asks so often, each time to be answered without a run.
+fn hits(platform: &Platform, path: &str, tag: &str, count: i64) {
+    let before = remembered(platform);
+    (0..count).for_each(|_| assert_eq!(ask(platform, path, tag).status, 304, "{path}"));
+    assert_eq!(remembered(platform), before + count, "{path}");
+}
+
+#[test]
+fn a_commit_that_waits_hinders_nobody_and_counts_when_it_can_be_seen() {
+    let platform = Platform::with(&[("max_prepared_transactions", "5")]);
+    platform.sql(ROUTES);
+    wait_for("the routes", || platform.get("/since?since=2026-01-01").status == 200);
+    // For a standby that is gone.
+    platform.set("synchronous_standby_names", "nobody");
+    let tag = remember(&platform, "/items/1");
+    let mut last = 0;
+    thread::scope(|scope| {
+        let waiting = "pg_stat_activity where wait_event = 'SyncRep' and query like 'update item%'";
+        // The setting comes into force some time.
+        wait_for("a commit waits", || {
+            last += 1;
+            let change = format!("update item set name = 'waits{last}' where id = 1");
+            let platform = &platform;
+            scope.spawn(move || {
+                let _ = platform.session().batch_execute(&change);
+            });
+            thread::sleep(std::time::Duration::from_millis(100));
+            platform.count(waiting) > 0
+        });
+        let (tag, seen) = match ask(&platform, "/items/1", &tag) {
+            reply if reply.status == 304 => (tag.clone(), "one".into()),
+            reply => (reply.header("etag").unwrap().to_owned(), reply.text()),
+        };
+        remember(&platform, "/items/1");
+        hits(&platform, "/items/1", &tag, 20);
+        platform.set("synchronous_standby_names", "");
+        wait_for("it is seen", || {
+            let reply = ask(&platform, "/items/1", &tag);
+            reply.status == 200 && reply.text() != seen
+        });
+    });
+    // One that is prepared, for as long as anybody likes.
+    let tag = remember(&platform, "/items/2");
+    for end in ["rollback", "commit"] {
+        platform.sql("begin; update item set name = 'prepared' where id = 2; prepare transaction 'one'");
+        let tag = remember(&platform, "/items/2");
+        hits(&platform, "/items/2", &tag, 20);
+        platform.sql(&format!("{end} prepared 'one'"));
+    }
+    assert_eq!(ask(&platform, "/items/2", &tag).status, 200);
+}
+
+#[test]
+fn what_was_prepared_before_a_start_counts_as_a_change_of_everything() {
+    let mut platform = Platform::with(&[("max_prepared_transactions", "5")]);
+    platform.sql(ROUTES);
+    for how in [Shutdown::Fast, Shutdown::Immediate] {
+        platform.sql("begin; update item set name = name || '!' where id = 2; prepare transaction 'one'");
+        platform.cluster.restart(how, Life::WithParent).expect("it starts again");
+        platform.wait_until_served();
+        let tag = remember(&platform, "/items/2");
+        hits(&platform, "/items/2", &tag, 5);
+        let other = remember(&platform, "/parts");
+        platform.sql("commit prepared 'one'");
+        let before = remembered(&platform);
+        assert_eq!(ask(&platform, "/items/2", &tag).status, 200);
+        assert_eq!(ask(&platform, "/parts", &other).status, 304);
+        assert_eq!(remembered(&platform), before, "nobody knew what it would change");
+        remember(&platform, "/parts");
+    }
+}
+
+#[test]
+fn what_replication_applies_is_a_change() {
+    let (publisher, subscriber) = (Platform::with(&[("wal_level", "logical")]), platform());
+    publisher.sql("create table item (id integer primary key, name text not null, price numeric default 1, made timestamptz default '2026-01-01 00:00Z');
+                   create publication items for table item");
+    let connection = publisher.cluster.connection_string("app").expect("a socket").replace('\'', "''");
+    subscriber.sql("truncate item");
+    subscriber.sql(&format!("create subscription items connection '{connection}' publication items"));
+    wait_for("it is in step", || subscriber.count("pg_subscription_rel where srsubstate <> 'r'") == 0);
+    publisher.sql("insert into item values (1, 'first')");
+    for number in 0..5 {
+        wait_for("the row is there", || subscriber.count("item") == 1);
+        let tag = remember(&subscriber, "/items/1");
+        hits(&subscriber, "/items/1", &tag, 5);
+        let name = format!("'n{number}'");
+        publisher.sql(&format!("update item set name = {name}"));
+        wait_for("it is applied", || subscriber.count(&format!("item where name = {name}")) == 1);
+        assert_eq!(ask(&subscriber, "/items/1", &tag).status, 200, "{name}");
+    }
+    subscriber.sql("drop subscription items");
 }

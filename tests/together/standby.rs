@@ -16,6 +16,8 @@ fn standby_of(platform: &Platform) -> TemporaryCluster {
     let options = Options { preload: Some("howdah".into()), ..Options::default() }
         .set("howdah.databases", DATABASE)
         .set("howdah.listen_addresses", ADDRESS)
+        // No fewer than the primary has.
+        .set("max_prepared_transactions", 5)
         .set("max_worker_processes", 24);
     let mut standby = TemporaryCluster::start(options).expect("a cluster starts");
     standby.stop(Shutdown::Fast).expect("it stops");
@@ -175,4 +177,50 @@ fn a_standby_serves_https_with_files_of_its_own_and_goes_on_once_promoted() {
     let shown = "select count(*) from http.listeners where tls and error like '%names no certificate%'";
     let mut session = standby.connect(DATABASE).expect("a session");
     wait_for("its own setting counts", || session.query_one(shown, &[]).expect("a row").get::<_, i64>(0) > 0);
+}
+
+#[test]
+fn a_standby_runs_what_is_asked_by_a_tag_and_remembers_once_it_is_promoted() {
+    let platform = Platform::with(&[("max_prepared_transactions", "5")]);
+    let port = free_port();
+    platform.sql(&format!(
+        "select http.listen({port});
+         create table note (text text); grant select on note to howdah_web; insert into note values ('first');
+         create function notes() returns text language sql stable return (select string_agg(text, ',') from note);
+         select http.route('GET', '/notes', 'notes'), http.validate('GET', '/notes');"
+    ));
+    let standby = standby_of(&platform);
+    wait_for("the standby listens", || Connection::try_open_at(ADDRESS, port).is_some());
+    let mut connection = Connection::try_open_at(ADDRESS, port).expect("a connection");
+    let mut ask = |tag: &str| connection.request("GET", "/notes", &[("If-None-Match", tag)], b"");
+    let remembered = || -> i64 {
+        let mut session = standby.connect(DATABASE).expect("a session");
+        let query = "select coalesce(sum(remembered), 0)::bigint from http.stats";
+        session.query_one(query, &[]).expect("a row").get(0)
+    };
+    let tag = ask("\"none\"").header("etag").expect("a tag").to_owned();
+    let of_primary = Connection::try_open(port).map(|mut primary| primary.request("GET", "/notes", &[], b""));
+    assert_eq!(of_primary.expect("it listens").header("etag"), Some(&*tag), "the same on both");
+    for _ in 0..30 {
+        assert_eq!(ask(&tag).status, 304);
+    }
+    assert_eq!(remembered(), 0);
+    platform.sql("insert into note values ('second')");
+    wait_for("it has come", || ask(&tag).status == 200);
+    platform.sql("begin; insert into note values ('third'); prepare transaction 'third'");
+    wait_for("it has come along", || {
+        let query = "select pg_last_wal_replay_lsn() >= $1::text::pg_lsn";
+        let lsn = platform.value("select pg_current_wal_lsn()").expect("a place");
+        standby.connect(DATABASE).expect("a session").query_one(query, &[&lsn]).expect("a row").get(0)
+    });
+    standby.execute("postgres", "select pg_promote()").expect("it is promoted");
+    let tag = ask(&tag).header("etag").expect("a tag").to_owned();
+    wait_for("it remembers", || {
+        assert_eq!(ask(&tag).status, 304);
+        remembered() > 5
+    });
+    // Whose mark was on the primary alone.
+    standby.execute(DATABASE, "commit prepared 'third'").expect("it is there");
+    let third = ask(&tag);
+    assert_eq!((third.status, third.text()), (200, "first,second,third".into()));
 }

@@ -15,7 +15,7 @@ use pgrx::pg_sys::{self, GucBoolAssignHook, TransactionId};
 use registry::commits::{EVERYTHING, Thing};
 
 use crate::memory::{attached, commits};
-use crate::{standing, things};
+use crate::{faults, standing, things};
 
 /// What has a mark of the transaction of this process.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -77,18 +77,26 @@ unsafe fn mark(prepares: bool) {
         let changed = Changed::now();
         LOOKED.set(changed.mark());
         let transaction = transaction.into_inner();
-        let found = match BLIND.get() || !pg_sys::pgstat_track_counts {
+        let is_blind = (BLIND.get() || !pg_sys::pgstat_track_counts) && !faults::is_asked("no-blindness");
+        let found = match is_blind {
             true => None,
             false => things::collect(changed, commits, maintains(), THINGS.take()),
         };
         let things = found.unwrap_or_else(|| vec![EVERYTHING]);
+        if prepares && faults::is_asked("no-prepared") {
+            return;
+        }
         if !things.is_empty() && prepares {
             let ask = |transaction, is_prepared| standing::of(transaction, is_prepared);
             if !commits.prepare(transaction, &things, ask) {
                 no_room();
             }
         } else if !things.is_empty() {
-            commits.mark(version::process_number(), transaction, &things);
+            if faults::is_asked("early") {
+                commits.count_unmarked(&things);
+            } else if !faults::is_asked("unmarked") {
+                commits.mark(version::process_number(), transaction, &things);
+            }
             MARKED.set(Marked::Process);
         }
         if prepares {
@@ -110,7 +118,13 @@ unsafe fn settle(is_committed: bool) {
         Marked::Process => {
             let things = THINGS.take();
             let process = version::process_number();
-            if is_committed {
+            faults::hold_if_asked();
+            if faults::is_asked("early") {
+                return;
+            }
+            if faults::is_asked("unmarked") {
+                commits().count_unmarked(&things);
+            } else if is_committed {
                 // SAFETY: by contract.
                 unsafe { count_late(looked) };
                 commits().count(process, &things);

@@ -3,11 +3,13 @@
 //! - [`memory`]: the counters and marks of [`registry::commits`], in the shared memory.
 //! - [`things`]: what a transaction has changed, as things that have counters.
 //! - [`ends`]: marks it before the transaction's end, and counts it afterwards.
+//! - [`faults`]: mistakes on demand.
 //! - [`standing`]: what has become of a transaction that has a mark.
 //!
 //! It knows neither requests nor answers: who keeps one says what that has read.
 
 mod ends;
+mod faults;
 pub mod memory;
 mod standing;
 mod things;

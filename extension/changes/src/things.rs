@@ -4,10 +4,11 @@
 //! share: roles, their memberships and settings. Each answer depends on these two.
 
 use pg::out_of_memory::may_fail;
-use pg::table_counts::Changed;
+use pg::table_counts::{Changed, ChangedTable};
 use pgrx::pg_sys::{self, Oid};
 use registry::commits::{Commits, Thing};
 
+use crate::faults;
 use crate::memory::commits;
 
 /// Catalogs in which nothing is named or allowed: statistics, large objects, comments, what depends on what. They are relations like a user's.
@@ -58,8 +59,8 @@ pub(crate) fn collect(
     mut things: Vec<Thing>,
 ) -> Option<Vec<Thing>> {
     things.clear();
-    for (table, is_shared) in changed {
-        if maintains && has_meaning(table) {
+    for ChangedTable { table, is_shared, how } in changed {
+        if maintains && has_meaning(table) || faults::misses(has_meaning(table), how) {
             continue;
         }
         let thing = of(commits, table, is_shared);

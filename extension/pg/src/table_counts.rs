@@ -43,11 +43,35 @@ impl Changed {
     }
 }
 
-/// A table, and whether it is shared by all databases; some come twice.
-impl Iterator for Changed {
-    type Item = (Oid, bool);
+/// A table that a transaction has changed.
+#[derive(Clone, Copy, Debug)]
+pub struct ChangedTable {
+    /// The table.
+    pub table: Oid,
+    /// Whether all databases share it.
+    pub is_shared: bool,
+    /// How it was changed.
+    pub how: How,
+}
 
-    fn next(&mut self) -> Option<(Oid, bool)> {
+/// How a table was changed.
+#[derive(Clone, Copy, Debug)]
+pub struct How {
+    /// Rows have come.
+    pub inserted: bool,
+    /// Rows are others.
+    pub updated: bool,
+    /// Rows have gone.
+    pub deleted: bool,
+    /// It was emptied, or has gone.
+    pub truncated: bool,
+}
+
+/// Some tables come twice.
+impl Iterator for Changed {
+    type Item = ChangedTable;
+
+    fn next(&mut self) -> Option<ChangedTable> {
         loop {
             // SAFETY: the list is the transaction's, which has not ended.
             let (counts, table) = unsafe {
@@ -55,9 +79,15 @@ impl Iterator for Changed {
                 (counts, &*counts.parent)
             };
             self.0 = counts.next;
-            let rows = [counts.tuples_inserted, counts.tuples_updated, counts.tuples_deleted];
-            if counts.truncdropped || rows.iter().any(|&rows| rows != 0) {
-                return Some(crate::version::counted_table(table));
+            let how = How {
+                inserted: counts.tuples_inserted != 0,
+                updated: counts.tuples_updated != 0,
+                deleted: counts.tuples_deleted != 0,
+                truncated: counts.truncdropped,
+            };
+            if how.inserted || how.updated || how.deleted || how.truncated {
+                let (table, is_shared) = crate::version::counted_table(table);
+                return Some(ChangedTable { table, is_shared, how });
             }
         }
     }

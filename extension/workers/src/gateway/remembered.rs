@@ -16,11 +16,19 @@ use shared::settings;
 
 /// What is remembered of the routes of a database, by what was asked.
 pub(crate) struct Remembered {
-    answers: Cache<Tagged>,
+    answers: Cache<Entry>,
     /// By the numbers of their counters.
     scores: HashMap<u32, Score>,
     /// For the key of a look-up.
     key: Vec<u8>,
+}
+
+/// What is known of what was asked.
+enum Entry {
+    /// An executor was asked at this time: whoever else asks meanwhile runs as usual.
+    Asked(Instant),
+    /// An answer.
+    Tagged(Tagged),
 }
 
 /// An answer without its body.
@@ -43,6 +51,8 @@ struct Score {
 
 /// For so many requests one has to be answered without a run.
 const PAYS: u32 = 4;
+/// How long an executor may take until another is asked the same.
+const PATIENCE: Duration = Duration::from_millis(100);
 /// Requests that are sent to executors before anybody knows.
 const TRIED: u32 = 16;
 /// How long it is not tried again where it does not pay.
@@ -88,27 +98,34 @@ impl Remembered {
         }
         write_key(&mut self.key, request);
         let score = self.scores.entry(gate).or_default();
-        if let Some(tagged) = self.answers.get(&self.key) {
+        match self.answers.get(&self.key) {
             // SAFETY: on the main thread.
-            if unsafe { !tagged.read.holds() } {
-                self.answers.remove(&self.key);
-            } else if tagged.answers(&preconditions) {
-                score.answered += 1;
-                return Known::Answer(tagged.response.clone());
-            } else {
+            Some(Entry::Tagged(tagged)) if unsafe { tagged.read.holds() } => {
+                if tagged.answers(&preconditions) {
+                    score.answered += 1;
+                    return Known::Answer(tagged.response.clone());
+                }
                 // What it has is old: it gets the body, which is known to nobody here.
                 return Known::Run;
             }
+            Some(Entry::Asked(since)) if now.saturating_duration_since(*since) < PATIENCE => {
+                return Known::Run;
+            }
+            _ => {}
         }
-        if score.pays(now) { Known::Ask } else { Known::Run }
+        if !score.pays(now) {
+            return Known::Run;
+        }
+        self.answers.insert(&self.key, Entry::Asked(now), size_of::<Entry>());
+        Known::Ask
     }
 
     /// Remembers the answer to a request, which has read this.
     pub(crate) fn remember(&mut self, request: &Request<'_>, response: &[u8], read: Read) {
         let Some(response) = unmodified(response) else { return };
         write_key(&mut self.key, request);
-        let bytes = response.len() + 4 * read.things.len() + size_of::<Tagged>();
-        self.answers.insert(&self.key, Tagged { response, read }, bytes);
+        let bytes = response.len() + 4 * read.things.len() + size_of::<Entry>();
+        self.answers.insert(&self.key, Entry::Tagged(Tagged { response, read }), bytes);
     }
 }
 
