@@ -65,6 +65,10 @@ macro_rules! bounds {
 }
 
 bounds! {
+    /// What a thousand relations cost their commit, that it changes or that as many writers change at once.
+    COMMIT_OF_RELATIONS: 2 ms,
+        "together::commits::a_commit_pays_little_for_each_relation_that_it_has_changed",
+        "together::commits::many_writers_of_one_relation_pay_little_for_counting_it";
     /// A request while somebody locks the catalogs.
     CATALOG_LOCKED: 500 ms,
         "together::locks_of_others::an_executor_goes_on_with_the_settings_that_it_knows",

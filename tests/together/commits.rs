@@ -1,6 +1,12 @@
 //! What a commit has changed is known, whatever has changed it; and of what means nothing nobody hears.
 
+use std::sync::atomic::AtomicU64;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use howdah_tests::bounds;
 use howdah_tests::platform::Platform;
+use registry::commits::{Commits, Counter, Mark, Standing};
 
 /// Tables of which each way changes some.
 const TABLES: &str = "
@@ -243,4 +249,69 @@ fn what_changes_nothing_is_not_counted() {
             assert_eq!(numbers.of(relation), before, "{relation}: {way}");
         }
     }
+}
+
+#[test]
+fn a_commit_pays_little_for_each_relation_that_it_has_changed() {
+    let partitions = if bounds::counts() { 10_000 } else { 500 };
+    let platform = Platform::with(&[("max_locks_per_transaction", "1024"), ("synchronous_commit", "off")]);
+    let mut session = platform.session();
+    session.batch_execute("create table parts (id integer) partition by list (id)").unwrap();
+    for first in (0..partitions).step_by(500) {
+        let create = format!(
+            "do $$ begin for n in {first}..{} loop execute format('create table part_%s partition of parts for values in (%s)', n, n); end loop; end $$",
+            first + 499
+        );
+        session.batch_execute(&create).unwrap();
+    }
+    // The quickest of some, with and without a count for each.
+    let mut commit = |counts: &str| -> Duration {
+        let mut took = (0..5).map(|_| {
+            session.batch_execute(&format!("set track_counts = {counts}; begin")).unwrap();
+            session
+                .batch_execute(&format!("insert into parts select generate_series(0, {partitions} - 1)"))
+                .unwrap();
+            let begun = Instant::now();
+            session.batch_execute("commit").unwrap();
+            begun.elapsed()
+        });
+        let first = took.next().unwrap();
+        took.fold(first, Duration::min)
+    };
+    let (without, with) = (commit("off"), commit("on"));
+    let more = with.saturating_sub(without);
+    println!("{partitions} partitions: {without:?} without counts, {with:?} with");
+    bounds::COMMIT_OF_RELATIONS
+        .check_against(more, bounds::COMMIT_OF_RELATIONS.limit * partitions as u32 / 1000);
+}
+
+#[test]
+fn many_writers_of_one_relation_pay_little_for_counting_it() {
+    const WRITERS: usize = 64;
+    const COMMITS: u32 = 20_000;
+    fn zeroed<T: Default>(count: usize) -> &'static [T] {
+        std::iter::repeat_with(T::default).take(count).collect::<Vec<_>>().leak()
+    }
+    let counters: &[Counter] = zeroed(1 << 10);
+    let marks: &[Mark] = zeroed(WRITERS);
+    let commits = Commits::new(Box::leak(Box::new(AtomicU64::new(0))), counters, marks, zeroed(1));
+    let things = [commits.thing("relation")];
+    let begun = Instant::now();
+    thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            scope.spawn(move || {
+                for number in 1..=COMMITS {
+                    commits.mark(writer, number, &things);
+                    commits.count(writer, &things);
+                }
+            });
+        }
+    });
+    let took = begun.elapsed();
+    assert!(commits.hold(commits.now(), &things, |_, _| Standing::Ends));
+    assert_eq!(commits.last_change(things[0]).number(), u64::from(COMMITS) * WRITERS as u64);
+    // Two processors share the work: a writer's own time is no more than the whole, over what each has of it.
+    let cores = thread::available_parallelism().map_or(1, |cores| cores.get()) as u32;
+    let of_thousand = took * cores * 1000 / (COMMITS * WRITERS as u32);
+    bounds::COMMIT_OF_RELATIONS.check(of_thousand);
 }

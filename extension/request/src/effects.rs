@@ -64,7 +64,10 @@ pub(crate) unsafe fn may_call_users_code(of_type: Oid) -> bool {
 }
 
 /// Whether the extension has brought an object of a catalog.
-unsafe fn is_ours(catalog: Oid, object: Oid) -> bool {
+///
+/// # Safety
+/// Inside a guard and a transaction.
+pub(super) unsafe fn is_ours(catalog: Oid, object: Oid) -> bool {
     // SAFETY: look-ups inside a transaction.
     unsafe {
         let extension = pg_sys::getExtensionOfObject(catalog, object);

@@ -16,7 +16,7 @@
 //! - [`request_log`]: requests in the log. [`grants`]: which grant a refusal is about. [`proxies`]: whose a request is.
 //! - [`apart`]: functions that run apart from requests: jobs. [`error_context`]: what runs, for errors.
 //! - [`guard`]: writes that say what they are to find.
-//! - [`reads`]: what an answer has read, with [`read_plans`].
+//! - [`reads`]: what an answer has read, with [`read_plans`] and [`read_inputs`].
 //! - [`later`]: answers that wait for rows. [`types`]: the extension's own types.
 //!
 //! As whom and in what it runs is the business of `session`. This crate knows no sockets, queues or lines: who calls says where it
@@ -48,6 +48,7 @@ pub mod open;
 pub mod params;
 pub mod plan;
 pub mod proxies;
+pub mod read_inputs;
 mod read_plans;
 pub mod reads;
 pub mod ready;

@@ -4,7 +4,7 @@
 //! version has of new ones cannot be known.
 
 use std::cell::Cell;
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 
 use pg::catalog::is_users;
 use pg::entry::callback;
@@ -12,6 +12,7 @@ use pg::list::{list_length, nth};
 use pg::version::expression_tree_walker;
 use pgrx::pg_sys::{self, List, Node, Oid, Plan};
 
+use super::effects::is_ours;
 use super::reads::{Obstacle, blame, note};
 
 /// Functions of PostgreSQL's that are declared STABLE because they depend on settings, on catalogs or on functions of their arguments' types, and
@@ -243,6 +244,8 @@ callback! {
                         blame(Obstacle::Stable(function));
                     }
                 }
+                // It notes what it takes, or takes of path and query string alone.
+                pg_sys::PROVOLATILE_STABLE if is_of_request(function) => {}
                 // Its plans tell what they read when they start.
                 pg_sys::PROVOLATILE_STABLE if is_sql(function) && !IS_PARALLEL.get() => {}
                 pg_sys::PROVOLATILE_STABLE => blame(Obstacle::Closed(function)),
@@ -250,6 +253,18 @@ callback! {
             }
         }
         false
+    }
+}
+
+/// Whether a function is one of ours that takes a part of the request.
+unsafe fn is_of_request(function: Oid) -> bool {
+    const NAMES: [&CStr; 4] = [c"header_value", c"cookie", c"query_value", c"query_values"];
+    // SAFETY: look-ups inside a transaction; null if it has gone.
+    unsafe {
+        let name = pg_sys::get_func_name(function);
+        !name.is_null()
+            && NAMES.contains(&CStr::from_ptr(name))
+            && is_ours(pg_sys::ProcedureRelationId, function)
     }
 }
 

@@ -5,6 +5,8 @@
 //! for which the answer is not remembered. A function that is declared STABLE or IMMUTABLE is taken at its word, and an immutable one is not
 //! looked into.
 //!
+//! What a handler takes of the request by `http.header_value` and `http.cookie` is noted as well ([`read_inputs`](super::read_inputs)).
+//!
 //! Statements of PostgreSQL's are known, and so are functions in SQL. Those of PL/pgSQL are not: an expression of theirs starts no plan.
 
 use std::cell::{Cell, RefCell};
@@ -19,6 +21,7 @@ use shared::routes::RouteCounters;
 use super::bound_value::{Bound, Value};
 use super::inputs::Input;
 use super::plan::Plan;
+use super::read_inputs::{ReadInput, take_noted};
 use super::read_plans;
 
 /// Why it cannot be known whether an answer still holds.
@@ -78,32 +81,40 @@ pub struct Read {
     pub since: Moment,
     /// Relations, each once.
     pub things: Vec<Thing>,
+    /// Parts of the request beside path and query string.
+    pub inputs: Vec<ReadInput>,
 }
+
+/// Bytes of a [`Read`] before its things.
+const HEAD: usize = 16;
 
 /// Set in the code of a completion whose response begins with a [`Read`].
 pub const READ: u32 = 1 << 30;
 
 impl Read {
-    /// As bytes: their number, then `since`, then the things.
+    /// As bytes: their number, then how many things, then `since`, then the things; as the rest the inputs, each a line.
     pub fn write(&self) -> Vec<u8> {
-        let length = 12 + 4 * self.things.len();
+        let inputs: String = self.inputs.iter().map(|input| input.text() + "\n").collect();
+        let length = HEAD + 4 * self.things.len() + inputs.len();
         let mut bytes = Vec::with_capacity(length);
         bytes.extend_from_slice(&(length as u32).to_le_bytes());
+        bytes.extend_from_slice(&(self.things.len() as u32).to_le_bytes());
         bytes.extend_from_slice(&self.since.number().to_le_bytes());
         self.things.iter().for_each(|thing| bytes.extend_from_slice(&thing.number().to_le_bytes()));
+        bytes.extend_from_slice(inputs.as_bytes());
         bytes
     }
 
     /// What [`write`](Self::write) has written, and how many bytes it takes.
     pub fn parse(bytes: &[u8]) -> Option<(Read, usize)> {
-        let (length, rest) = bytes.split_first_chunk()?;
-        let length = u32::from_le_bytes(*length) as usize;
-        let (since, _) = rest.split_first_chunk()?;
-        let things = bytes.get(12..length)?.chunks_exact(4);
-        let things = things
-            .map(|number| changes::thing(u32::from_le_bytes([number[0], number[1], number[2], number[3]])));
-        let since = Moment::of_number(u64::from_le_bytes(*since));
-        Some((Read { since, things: things.collect() }, length))
+        let number = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
+        let (length, count) = (number(0)? as usize, number(4)? as usize);
+        let since = Moment::of_number(u64::from_le_bytes(*bytes.get(8..)?.first_chunk()?));
+        let things = (0..count).map(|place| number(HEAD + 4 * place).map(changes::thing));
+        let things = things.collect::<Option<_>>()?;
+        let inputs = std::str::from_utf8(bytes.get(HEAD + 4 * count..length)?).ok()?;
+        let inputs = inputs.lines().map(ReadInput::parse).collect::<Option<_>>()?;
+        Some((Read { since, things, inputs }, length))
     }
 
     /// Whether what was computed from it would be the same now.
@@ -119,6 +130,7 @@ impl Read {
 /// Begins to record. To be called before the transaction's snapshot is taken.
 pub(crate) fn begin() {
     OBSTACLE.set(None);
+    take_noted();
     RELATIONS.with_borrow_mut(|relations| {
         relations.clear();
         relations.reserve(MOST);
@@ -139,7 +151,7 @@ pub fn end() -> Option<Result<Read, Obstacle>> {
             let mut things: Vec<Thing> = relations.map(changes::relation).collect();
             things.sort_unstable();
             things.dedup();
-            Read { since: Moment::of_number(SINCE.get()), things }
+            Read { since: Moment::of_number(SINCE.get()), things, inputs: take_noted() }
         })),
     })
 }
@@ -148,6 +160,8 @@ pub fn end() -> Option<Result<Read, Obstacle>> {
 pub struct Named {
     /// Each once, in the order of their numbers.
     pub relations: Vec<Oid>,
+    /// Parts of the request beside path and query string.
+    pub inputs: Vec<ReadInput>,
     /// Why it cannot be known whether the answer still holds.
     pub obstacle: Option<Obstacle>,
 }
@@ -160,7 +174,7 @@ pub(crate) fn end_named() -> Option<Named> {
     let mut relations = RELATIONS.take();
     relations.sort_unstable_by_key(|relation| relation.to_u32());
     relations.dedup();
-    Some(Named { relations, obstacle: OBSTACLE.take() })
+    Some(Named { relations, inputs: take_noted(), obstacle: OBSTACLE.take() })
 }
 
 /// Tells the counters of a route why its answers are not known to hold, if so.
@@ -174,6 +188,11 @@ pub(crate) unsafe fn tell(counters: Option<&RouteCounters>) {
         Some(obstacle) => counters.obstruct(registry::hash(obstacle), || unsafe { obstacle.text() }),
         None => counters.clear_obstacle(),
     }
+}
+
+/// Whether a run is recorded.
+pub(crate) fn records() -> bool {
+    RECORDS.get()
 }
 
 /// Notes why it cannot be known; the first reason counts.

@@ -50,7 +50,8 @@ sql_function!(
         let endpoint = request::call::take_endpoint();
         let mut rows = vec![line("route", endpoint, None)];
         match read {
-            Some(Named { relations, obstacle }) => {
+            Some(Named { relations, inputs, obstacle }) => {
+                rows.extend(inputs.iter().map(|input| line("request", Some(input.text()), None)));
                 for table in relations {
                     // SAFETY: as above.
                     let (name, moment) = unsafe { (name_of(table), last_change([relation(table)])) };

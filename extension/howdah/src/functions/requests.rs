@@ -8,6 +8,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 use request::arguments::{body_has, coded_body};
 use request::bound_value::BindError;
+use request::read_inputs::ReadInput;
 use request::{current, params};
 
 /// Most fields that are read.
@@ -65,7 +66,7 @@ sql_function!(
 );
 
 fn header_value(name: &str) -> Option<&'static str> {
-    request()?.header(&name.to_ascii_lowercase())
+    ReadInput::Header(name.to_ascii_lowercase()).take(request()?)
 }
 
 sql_function!(
@@ -75,11 +76,7 @@ sql_function!(
 );
 
 fn cookie(name: &str) -> Option<&'static str> {
-    let headers = request()?.headers().filter(|(known, _)| *known == "cookie");
-    headers
-        .flat_map(|(_, value)| form::cookie::pairs(value))
-        .find(|(known, _)| *known == name)
-        .map(|(_, value)| value)
+    ReadInput::Cookie(name.to_owned()).take(request()?)
 }
 
 sql_function!(

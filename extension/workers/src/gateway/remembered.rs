@@ -10,6 +10,7 @@ use cache::Cache;
 use conditions::{Preconditions, Validators, Verdict};
 use message::{Request, Response, ResponseBuilder};
 use pg::guard::Report;
+use request::read_inputs::ReadInput;
 use request::reads::Read;
 use session::own_transaction;
 use shared::settings;
@@ -27,6 +28,8 @@ pub(crate) struct Remembered {
 enum Entry {
     /// An executor was asked at this time: whoever else asks meanwhile runs as usual.
     Asked(Instant),
+    /// Answers depend on these parts of the request as well: what is known stands at their values.
+    Varies(Vec<ReadInput>),
     /// An answer.
     Tagged(Tagged),
 }
@@ -96,7 +99,7 @@ impl Remembered {
         if !preconditions.revalidates() {
             return Known::Run;
         }
-        write_key(&mut self.key, request);
+        self.write_key(request);
         let score = self.scores.entry(gate).or_default();
         match self.answers.get(&self.key) {
             // SAFETY: on the main thread.
@@ -123,7 +126,8 @@ impl Remembered {
     /// Remembers the answer to a request, which has read this.
     pub(crate) fn remember(&mut self, request: &Request<'_>, response: &[u8], read: Read) {
         let Some(response) = unmodified(response) else { return };
-        write_key(&mut self.key, request);
+        self.note_inputs(request, &read.inputs);
+        self.write_key(request);
         let bytes = response.len() + 4 * read.things.len() + size_of::<Entry>();
         self.answers.insert(&self.key, Entry::Tagged(Tagged { response, read }), bytes);
     }
@@ -138,12 +142,47 @@ pub(super) fn get_ready() {
 }
 
 /// What is asked for: by GET and HEAD alike.
-fn write_key(key: &mut Vec<u8>, request: &Request<'_>) {
+fn write_path(key: &mut Vec<u8>, request: &Request<'_>) {
     key.clear();
     key.extend_from_slice(request.raw_path().as_bytes());
     // Neither has one.
     key.push(b'?');
     key.extend_from_slice(request.query_string().as_bytes());
+}
+
+impl Remembered {
+    /// The key of a request: its path and query string, and the values of what its answers depend on besides, as far as that is known.
+    fn write_key(&mut self, request: &Request<'_>) {
+        write_path(&mut self.key, request);
+        let Some(Entry::Varies(inputs)) = self.answers.get(&self.key) else { return };
+        for input in inputs {
+            // No value has one; what is not there differs from what is empty.
+            self.key.push(b'\n');
+            if let Some(value) = input.value(request) {
+                self.key.push(b'=');
+                self.key.extend_from_slice(value.as_bytes());
+            }
+        }
+    }
+
+    /// Notes what answers to a request depend on, beside what was known before.
+    fn note_inputs(&mut self, request: &Request<'_>, inputs: &[ReadInput]) {
+        write_path(&mut self.key, request);
+        let mut all = match self.answers.get(&self.key) {
+            Some(Entry::Varies(known)) => known.clone(),
+            _ => Vec::new(),
+        };
+        let known = all.len();
+        for input in inputs {
+            if !all.contains(input) {
+                all.push(input.clone());
+            }
+        }
+        if all.len() > known {
+            let bytes = all.iter().map(|input| size_of::<ReadInput>() + input.text().len()).sum();
+            self.answers.insert(&self.key, Entry::Varies(all), bytes);
+        }
+    }
 }
 
 impl Tagged {
