@@ -3,6 +3,7 @@
 //! - [`platform`]: a cluster that serves one database.
 //! - [`bounds`]: how quick things are, where time is measured.
 //! - [`client`]: connections that speak HTTP/1.1 and hide nothing.
+//! - [`pooler`]: sessions that many share.
 //! - [`queues`]: a cluster with queues; [`crashes`]: work during which it is killed.
 //! - [`shippers`]: connections that bring lines.
 //! - [`templates`]: what the clusters of tests are copies of.
@@ -23,6 +24,7 @@ pub mod https;
 pub mod link;
 pub mod memory_faults;
 pub mod platform;
+pub mod pooler;
 pub mod queues;
 pub mod shippers;
 pub mod stalls;

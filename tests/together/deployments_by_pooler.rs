@@ -1,52 +1,10 @@
 //! Deployments through a pooler that gives each transaction another session.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Command;
 
 use howdah_tests::application::{Application, ITEMS, text};
 use howdah_tests::platform::DATABASE;
-use howdah_tests::{free_port, wait_for};
-
-/// pgbouncer, which ends with this.
-struct Pooler(Child);
-
-impl Drop for Pooler {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Pooler {
-    /// One in transaction mode, and its port; it drops these of what a client says at the start.
-    fn start(shop: &Application, folder: &Path, ignored: &str) -> (Pooler, u16) {
-        let port = free_port();
-        let socket = shop.platform.cluster.path().join("socket");
-        fs::write(folder.join("users"), "\"postgres\" \"\"\n").unwrap();
-        let settings = format!(
-            "[databases]\n{DATABASE} = host={} port=5432 dbname={DATABASE} user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
-             unix_socket_dir =\nauth_type = any\nauth_file = {}\npool_mode = transaction\ndefault_pool_size = 4\n\
-             server_round_robin = 1\nignore_startup_parameters = {ignored}\n",
-            socket.display(),
-            folder.join("users").display()
-        );
-        fs::write(folder.join("ini"), settings).unwrap();
-        let mut pooler = Command::new(program());
-        pooler.arg("-q").arg(folder.join("ini"));
-        // It does not run as root.
-        pooler.args(["-u", "postgres"]);
-        Command::new("chmod").args(["-R", "a+rX"]).arg(folder).status().unwrap();
-        let pooler = Pooler(pooler.spawn().unwrap());
-        wait_for("the pooler listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
-        (pooler, port)
-    }
-}
-
-fn program() -> PathBuf {
-    let known = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].map(PathBuf::from);
-    known.into_iter().find(|path| path.exists()).unwrap_or_else(|| "pgbouncer".into())
-}
+use howdah_tests::pooler::Pooler;
 
 #[test]
 fn a_pooler_in_transaction_mode_is_gone_through() {
@@ -57,7 +15,7 @@ fn a_pooler_in_transaction_mode_is_gone_through() {
         ("tests/t.sql", "select count(*) = 0 from v;\n"),
     ]);
     let folder = tempfile::tempdir().unwrap();
-    let (_pooler, port) = Pooler::start(&shop, folder.path(), "extra_float_digits");
+    let (_pooler, port) = Pooler::start(&shop.platform.cluster, folder.path(), "extra_float_digits");
     let to = format!("host=127.0.0.1 port={port} user=postgres dbname={DATABASE} sslmode=disable");
     let run = |task: &str, more: &[&str]| {
         let mut command = Command::new(howdah_tests::command());
@@ -88,7 +46,7 @@ fn a_pooler_in_transaction_mode_is_gone_through() {
     // What would run in a session that is everybody's does not, whether the pooler refuses or drops what makes it the owner's.
     shop.write("migrations/3.sql", "create index concurrently item_name on item (name);\n");
     let other = tempfile::tempdir().unwrap();
-    let (_other, other) = Pooler::start(&shop, other.path(), "extra_float_digits, options");
+    let (_other, other) = Pooler::start(&shop.platform.cluster, other.path(), "extra_float_digits, options");
     for port in [port, other] {
         let to = format!("host=127.0.0.1 port={port} user=postgres dbname={DATABASE} sslmode=disable");
         let mut command = Command::new(howdah_tests::command());

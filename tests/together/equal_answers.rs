@@ -23,8 +23,9 @@ const SCHEMA: &str = "
     create role somebody; grant somebody to howdah_web;
     grant select on item, parts, cheap, summary to howdah_web;
     create function helper() returns text language sql stable return 'first';
-    create function one(id integer) returns setof item language sql stable as 'select * from item where item.id = one.id';
-    create function below(price numeric) returns setof item language sql stable as 'select * from item where item.price < below.price order by id';
+    -- What returns a set is a part of its caller's plan, whose names mean what they meant when that was made, as in any prepared statement.
+    create function one(id integer) returns setof item language sql stable as 'select * from public.item where item.id = one.id';
+    create function below(price numeric) returns setof item language sql stable as 'select * from public.item where item.price < below.price order by id';
     create function all_parts() returns setof parts language sql stable as 'select * from parts order by id';
     create function of_view() returns jsonb language sql stable as 'select jsonb_agg(to_jsonb(c) order by id) from cheap c';
     create function of_summary() returns bigint language sql stable as 'select count from summary';

@@ -4,7 +4,8 @@ use std::thread;
 
 use cluster::{Life, Shutdown};
 use howdah_tests::Reply;
-use howdah_tests::platform::{Platform, wait_for};
+use howdah_tests::platform::{DATABASE, Platform, wait_for};
+use howdah_tests::pooler::Pooler;
 
 const ROUTES: &str = "
     create table item (id integer primary key, name text not null, price numeric default 1, made timestamptz default '2026-01-01 00:00Z');
@@ -403,4 +404,27 @@ fn answers_that_depend_on_headers_and_cookies_are_remembered_for_each_of_their_v
     }
     let rows = "select string_agg(what || ' ' || name, ', ') from http.explain('GET', '/of_session') where what = 'request'";
     assert_eq!(platform.value(rows), Some("request cookie session".into()));
+}
+
+#[test]
+fn what_comes_by_a_pooler_is_counted_in_whichever_session_it_runs() {
+    let platform = platform();
+    let folder = tempfile::tempdir().unwrap();
+    let (_pooler, port) = Pooler::start(&platform.cluster, folder.path(), "extra_float_digits");
+    let connect = || {
+        let to = format!("host=127.0.0.1 port={port} user=postgres dbname={DATABASE} sslmode=disable");
+        cluster::postgres::Client::connect(&to, cluster::postgres::NoTls).unwrap()
+    };
+    let mut clients = [connect(), connect(), connect()];
+    for round in 0..30 {
+        let tag = remember(&platform, "/items/1");
+        hits(&platform, "/items/1", &tag, 2);
+        let client = &mut clients[round % 3];
+        // What one client sets stays in a session that is another's then.
+        let counts = if round == 10 { "set track_counts = off; " } else { "" };
+        client
+            .batch_execute(&format!("{counts}begin; update item set name = 'n{round}' where id = 1; commit"))
+            .unwrap();
+        assert_eq!(ask(&platform, "/items/1", &tag).status, 200, "{round}");
+    }
 }
