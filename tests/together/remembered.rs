@@ -428,3 +428,26 @@ fn what_comes_by_a_pooler_is_counted_in_whichever_session_it_runs() {
         assert_eq!(ask(&platform, "/items/1", &tag).status, 200, "{round}");
     }
 }
+
+#[test]
+fn an_answer_by_settings_of_before_a_reload_is_not_remembered() {
+    let platform = platform();
+    platform.sql(
+        "create function zone() returns text language sql stable return current_setting('timezone') || (select count(*) from generate_series(1, 4000000));
+         select http.route('GET', '/zone', 'zone'), http.validate('GET', '/zone')",
+    );
+    wait_for("the route", || platform.get("/zone").status == 200);
+    platform.set("timezone", "Asia/Tokyo");
+    wait_for("it is read", || platform.get("/zone").text().starts_with("Asia/Tokyo"));
+    let tag = platform.get("/zone").header("etag").unwrap().to_owned();
+    thread::scope(|scope| {
+        let slow = scope.spawn(|| ask(&platform, "/zone", &tag).status);
+        wait_for("it runs", || platform.running("GET /zone") > 0);
+        platform.set("timezone", "Europe/Rome");
+        assert_eq!(slow.join().unwrap(), 304, "by the settings with which it began");
+    });
+    wait_for("it is another", || platform.get("/zone").text().starts_with("Europe/Rome"));
+    let reply = ask(&platform, "/zone", &tag);
+    assert_eq!(reply.status, 200, "what was computed by the settings of before");
+    remember(&platform, "/zone");
+}

@@ -15,7 +15,7 @@ use changes::{Moment, Thing};
 use pg::catalog::is_users;
 use pg::text::string;
 use pgrx::pg_sys::{self, Oid};
-use session::invalidations;
+use session::{file_settings, invalidations};
 use shared::routes::RouteCounters;
 
 use super::bound_value::{Bound, Value};
@@ -83,16 +83,18 @@ pub struct Read {
     pub things: Vec<Thing>,
     /// Parts of the request beside path and query string.
     pub inputs: Vec<ReadInput>,
+    /// [`file_settings::fingerprint`]: it ran by these settings.
+    pub settings: u64,
 }
 
 /// Bytes of a [`Read`] before its things.
-const HEAD: usize = 16;
+const HEAD: usize = 24;
 
 /// Set in the code of a completion whose response begins with a [`Read`].
 pub const READ: u32 = 1 << 30;
 
 impl Read {
-    /// As bytes: their number, then how many things, then `since`, then the things; as the rest the inputs, each a line.
+    /// As bytes: their number, then how many things, then `since`, then the settings, then the things; as the rest the inputs, each a line.
     pub fn write(&self) -> Vec<u8> {
         let inputs: String = self.inputs.iter().map(|input| input.text() + "\n").collect();
         let length = HEAD + 4 * self.things.len() + inputs.len();
@@ -100,6 +102,7 @@ impl Read {
         bytes.extend_from_slice(&(length as u32).to_le_bytes());
         bytes.extend_from_slice(&(self.things.len() as u32).to_le_bytes());
         bytes.extend_from_slice(&self.since.number().to_le_bytes());
+        bytes.extend_from_slice(&self.settings.to_le_bytes());
         self.things.iter().for_each(|thing| bytes.extend_from_slice(&thing.number().to_le_bytes()));
         bytes.extend_from_slice(inputs.as_bytes());
         bytes
@@ -109,12 +112,13 @@ impl Read {
     pub fn parse(bytes: &[u8]) -> Option<(Read, usize)> {
         let number = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
         let (length, count) = (number(0)? as usize, number(4)? as usize);
-        let since = Moment::of_number(u64::from_le_bytes(*bytes.get(8..)?.first_chunk()?));
+        let long = |at: usize| Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
+        let (since, settings) = (Moment::of_number(long(8)?), long(16)?);
         let things = (0..count).map(|place| number(HEAD + 4 * place).map(changes::thing));
         let things = things.collect::<Option<_>>()?;
         let inputs = std::str::from_utf8(bytes.get(HEAD + 4 * count..length)?).ok()?;
         let inputs = inputs.lines().map(ReadInput::parse).collect::<Option<_>>()?;
-        Some((Read { since, things, inputs }, length))
+        Some((Read { since, things, inputs, settings }, length))
     }
 
     /// Whether what was computed from it would be the same now.
@@ -151,7 +155,8 @@ pub fn end() -> Option<Result<Read, Obstacle>> {
             let mut things: Vec<Thing> = relations.map(changes::relation).collect();
             things.sort_unstable();
             things.dedup();
-            Read { since: Moment::of_number(SINCE.get()), things, inputs: take_noted() }
+            let (since, settings) = (Moment::of_number(SINCE.get()), file_settings::fingerprint());
+            Read { since, things, inputs: take_noted(), settings }
         })),
     })
 }

@@ -8,7 +8,7 @@ use pg::guard::{Report, attempt};
 use pg::version;
 use pgrx::pg_sys;
 
-use crate::at_rest;
+use crate::{at_rest, file_settings};
 
 /// Serves interrupts, barriers, invalidations and reloads, and reports statistics, at most once a second.
 /// Ends the process if it is told to. Returns the time after which statistics that wait should be
@@ -29,6 +29,7 @@ pub fn housekeeping() -> Option<Duration> {
                 pg_sys::ConfigReloadPending = 0;
                 pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP);
                 RELOADED.set(true);
+                file_settings::reloaded();
             }
             if pg_sys::catchupInterruptPending != 0 {
                 pg_sys::ProcessCatchupInterrupt();

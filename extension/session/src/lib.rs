@@ -8,7 +8,7 @@
 //!   runs.
 //! - [`request_transaction`]: the transaction of a request, and [`cursors`] of the session in which `http.call` runs one; [`own_transaction`]: one for the platform's own look-ups;
 //!   [`subtransaction`]: work that may fail without failing the transaction.
-//! - [`invalidations`]: what changes in the catalogs.
+//! - [`invalidations`]: what changes in the catalogs. [`file_settings`]: what the configuration's files say.
 //! - [`kept_plans`], [`kept_domains`], [`kept_expressions`], [`kept_dictionaries`] and [`compiled`]: what PostgreSQL keeps of one role and another must not
 //!   find; [`process_tables`] and [`relations`] find it.
 //! - [`leftovers`]: what a request may leave, and how it is given up: [`temporary`], [`dblink`], [`isn`] and [`replication`]: what a session keeps past a transaction; of libraries if they are
@@ -30,6 +30,7 @@ pub mod deployer;
 pub mod deploying;
 pub mod deployments;
 pub mod faults;
+pub mod file_settings;
 pub mod handlers;
 pub mod identity;
 pub mod idle;

@@ -12,7 +12,7 @@ use message::{Request, Response, ResponseBuilder};
 use pg::guard::Report;
 use request::read_inputs::ReadInput;
 use request::reads::Read;
-use session::own_transaction;
+use session::{file_settings, own_transaction};
 use shared::settings;
 
 /// What is remembered of the routes of a database, by what was asked.
@@ -125,7 +125,9 @@ impl Remembered {
 
     /// Remembers the answer to a request, which has read this.
     pub(crate) fn remember(&mut self, request: &Request<'_>, response: &[u8], read: Read) {
-        let Some(response) = unmodified(response) else { return };
+        // It may have run before the executor has read the configuration that counts here, or after.
+        let is_by_same_settings = read.settings == file_settings::fingerprint();
+        let Some(response) = unmodified(response).filter(|_| is_by_same_settings) else { return };
         self.note_inputs(request, &read.inputs);
         self.write_key(request);
         let bytes = response.len() + 4 * read.things.len() + size_of::<Entry>();
