@@ -9,7 +9,7 @@ use std::ffi::{CStr, c_void};
 use pg::catalog::is_users;
 use pg::entry::callback;
 use pg::list::{list_length, nth};
-use pg::version::expression_tree_walker;
+use pg::version::{expression_tree_walker, is_json_expression};
 use pgrx::pg_sys::{self, List, Node, Oid, Plan};
 
 use super::effects::is_ours;
@@ -154,7 +154,6 @@ unsafe fn look_at_scan(plan: *const Plan) {
             T_BitmapIndexScan => of!(BitmapIndexScan: indexqualorig),
             T_BitmapHeapScan => of!(BitmapHeapScan: bitmapqualorig),
             T_FunctionScan => of!(FunctionScan: functions),
-            T_TableFuncScan => of!(TableFuncScan: tablefunc),
             T_ValuesScan => of!(ValuesScan: values_lists),
             T_Memoize => of!(Memoize: param_exprs),
             T_Limit => of!(Limit: limitOffset, limitCount),
@@ -168,7 +167,7 @@ unsafe fn look_at_scan(plan: *const Plan) {
             T_LockRows | T_ModifyTable => blame(Obstacle::Writes),
             // By where a row lies.
             T_TidScan | T_TidRangeScan => blame(Obstacle::SystemColumn),
-            // Of other servers, of an extension, of a later version.
+            // Of other servers, of an extension, of a later version; XMLTABLE and its like, which read texts as any type.
             _ => blame(Obstacle::Node),
         }
     }
@@ -220,6 +219,8 @@ callback! {
                     }
                 }
                 T_CurrentOfExpr => blame(Obstacle::Node),
+                // It reads texts as any type.
+                tag if is_json_expression(tag) => blame(Obstacle::Node),
                 _ => {
                     pg_sys::check_functions_in_node(node, Some(look_at_function), context);
                 }

@@ -214,11 +214,13 @@ impl Score {
     }
 }
 
-/// The same answer to who has it already; none if it has something that is of one time alone, or no tag.
+/// The same answer to who has it already; none if it has something that is of one time or one client alone, or no tag.
 fn unmodified(response: &[u8]) -> Option<Vec<u8>> {
     let response = Response::parse(response).ok()?;
-    let is_of_one = response.has_date() || response.has_request_id() || response.closes();
-    if is_of_one || !response.headers().any(|(name, _)| name == b"etag") {
+    let has = |wanted: &[u8]| response.headers().any(|(name, _)| name == wanted);
+    let is_of_one =
+        response.has_date() || response.has_request_id() || response.closes() || has(b"set-cookie");
+    if is_of_one || !has(b"etag") {
         return None;
     }
     let mut builder = ResponseBuilder::new(304).ok()?;
