@@ -12,7 +12,7 @@ use crate::faults;
 use crate::memory::commits;
 
 /// Catalogs in which nothing is named or allowed: statistics, large objects, comments, what depends on what. They are relations like a user's.
-const OF_NO_MEANING: [u32; 10] = [
+const OF_NO_MEANING: [u32; 8] = [
     2619, // pg_statistic
     3429, // pg_statistic_ext_data
     2613, // pg_largeobject
@@ -20,8 +20,6 @@ const OF_NO_MEANING: [u32; 10] = [
     1214, // pg_shdepend
     2609, // pg_description
     2396, // pg_shdescription
-    3596, // pg_seclabel
-    3592, // pg_shseclabel
     6000, // pg_replication_origin
 ];
 
