@@ -1,7 +1,6 @@
 //! Writes that say what they are to find: check and write are one step.
 
 use std::thread;
-use std::time::Duration;
 
 use howdah_tests::Reply;
 use howdah_tests::platform::{Platform, wait_for};
@@ -189,7 +188,6 @@ fn what_somebody_else_changes_meanwhile_is_looked_at_again() {
     let reply = thread::scope(|scope| {
         let asker = scope.spawn(|| ask(&platform, "PUT", "/items/1?name=mine", &[("If-Match", &tag)]));
         wait_for("it waits", || platform.count("pg_locks where not granted") > 0);
-        thread::sleep(Duration::from_millis(50));
         rewriting.commit().unwrap();
         asker.join().unwrap()
     });

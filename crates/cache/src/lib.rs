@@ -1,17 +1,16 @@
 //! What is kept by a key, within some bytes, least used first out. Knows neither answers nor PostgreSQL.
 
-use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::hash::RandomState;
 
 use lru::LruCache;
 
 /// Bytes that an entry takes beside its key and its value.
 pub const ENTRY: usize = 128;
 
-/// A cache. Keys are bytes, and each value says how many it takes. Hashes need not be kept secret from who chooses keys: SipHash with a fixed key is
-/// slow to collide.
+/// A cache. Keys are bytes, and each value says how many it takes. Clients may choose keys: nobody can tell which of them share a place.
 #[derive(Debug)]
 pub struct Cache<V> {
-    entries: LruCache<Box<[u8]>, Kept<V>, BuildHasherDefault<DefaultHasher>>,
+    entries: LruCache<Box<[u8]>, Kept<V>, RandomState>,
     bytes: usize,
     limit: usize,
 }
@@ -25,7 +24,7 @@ struct Kept<V> {
 impl<V> Cache<V> {
     /// An empty one that keeps so many bytes at most.
     pub fn new(limit: usize) -> Cache<V> {
-        Cache { entries: LruCache::unbounded_with_hasher(BuildHasherDefault::default()), bytes: 0, limit }
+        Cache { entries: LruCache::unbounded_with_hasher(RandomState::new()), bytes: 0, limit }
     }
 
     /// What is kept of a key, which is used by that.

@@ -156,7 +156,7 @@ impl Commits {
         self.recall(things);
     }
 
-    /// Counts what was not marked: what somebody may have seen already is everything, in the eyes of who computes.
+    /// Counts a commit that has no mark, which somebody may have seen before.
     pub fn count_unmarked(&self, things: &[Thing]) {
         self.note_change(things);
     }
