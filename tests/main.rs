@@ -107,6 +107,7 @@ mod together {
     mod refusals;
     mod registering;
     mod remembered;
+    mod remembered_functions;
     mod rights_configuration;
     mod rights_dead_letters;
     mod rights_event_triggers;

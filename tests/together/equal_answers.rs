@@ -34,9 +34,23 @@ const SCHEMA: &str = "
     create function of_times() returns text language sql stable as $$ select string_agg(made::text, ',' order by id) from item $$;
     create function of_rights() returns boolean language sql stable as $$ select has_table_privilege('howdah_web', 'public.item', 'select') and pg_has_role('somebody', 'usage') $$;
     create function since(since timestamptz default '2026-01-02') returns bigint language sql stable as 'select count(*) from item where made >= since';
+    create function total() returns numeric language plpgsql stable as $$
+      declare r record; result numeric := 0; begin
+        for r in select price from public.item order by id loop
+          result := result + r.price;
+          if r.price > 15 then result := result + length(helper()); end if;
+        end loop;
+        return result;
+      end $$;
+    create function in_blocks(id integer default 3) returns text language plpgsql stable as $$
+      declare found public.item; begin
+        select * into found from public.item where item.id = in_blocks.id;
+        if found.id is null then return 'none of ' || helper(); end if;
+        return upper(found.name) || coalesce(current_setting('app.name', true), '') || found.made || total();
+      end $$;
     create function of_time() returns text language sql stable as $$ select date_part('epoch', now() - now()) || ' ' || count(*) from item $$;";
 
-const ROUTES: [(&str, &[&str]); 11] = [
+const ROUTES: [(&str, &[&str]); 13] = [
     ("one", &["?id=1", "?id=2", "?id=99", "?id=x"]),
     ("below", &["?price=5", "?price=1.0", "?price=1.00", "?price=NaN"]),
     ("all_parts", &[""]),
@@ -47,6 +61,8 @@ const ROUTES: [(&str, &[&str]); 11] = [
     ("of_times", &[""]),
     ("of_rights", &[""]),
     ("since", &["", "?since=2026-01-01", "?since=2026-01-01T00:00:00Z"]),
+    ("total", &[""]),
+    ("in_blocks", &["", "?id=1", "?id=99"]),
     ("of_time", &[""]),
 ];
 
@@ -69,6 +85,8 @@ const CHANGES: &[&str] = &[
     "create or replace view cheap as select id, upper(name) as name from item where price < 10",
     "refresh materialized view summary",
     "create or replace function helper() returns text language sql stable return 'n$n'",
+    "create or replace function helper() returns text language plpgsql stable as 'begin return ''p$n''; end'",
+    "create or replace function helper() returns text language plpgsql stable as 'declare n bigint; begin select count(*) into n from parts; return n; end'",
     "create function early.helper() returns text language sql stable return 'early$n'",
     "drop function early.helper()",
     "create table early.item as select * from public.item where id < $r; grant select on early.item to howdah_web",

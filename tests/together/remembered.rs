@@ -133,7 +133,7 @@ fn what_cannot_be_known_is_run_each_time_and_says_why() {
          create function of_catalog() returns bigint language sql stable as 'select count(*) from pg_class where relname = ''item''';
          create function of_row() returns text language sql stable as 'select ctid::text from item where id = 1';
          create function sampled() returns bigint language sql stable as 'select count(*) from item tablesample system (100)';
-         create function closed() returns text language plpgsql stable as 'begin return 1; end';
+         create function closed() returns name language internal stable as 'current_user';
          create function whole(request http.request) returns text language sql stable return request.path;
          create function requested() returns text language sql stable return (http.current_request()).path;
          create function on_day(day date) returns text language sql stable return day::text;
@@ -245,7 +245,8 @@ fn a_client_that_asks_for_all_takes_bounded_memory() {
 #[test]
 fn what_an_answer_has_read_is_shown_and_why_it_is_not_remembered() {
     let platform = platform();
-    platform.sql("create function closed() returns text language plpgsql stable as 'begin return (select name from item where id = 1); end';
+    platform.sql("create function closed_one() returns name language internal stable as 'current_user';
+                  create function closed() returns text language plpgsql stable as 'begin return (select name from item where id = 1) || closed_one(); end';
                   select http.route('GET', '/closed', 'closed')");
     let explained = |path: &str| {
         platform
@@ -263,7 +264,7 @@ fn what_an_answer_has_read_is_shown_and_why_it_is_not_remembered() {
     assert_eq!(explained("/nested"), "route GET /nested, table public.other false, catalogs true");
     assert_eq!(
         explained("/closed"),
-        "route GET /closed, table public.item true, catalogs true, not remembered it calls closed(), which cannot be looked into"
+        "route GET /closed, table public.item true, catalogs true, not remembered it calls closed_one(), which cannot be looked into"
     );
     assert_eq!(explained("/items/x"), "route GET /items/{id}, not remembered it was answered with 400");
     assert_eq!(explained("/nowhere"), "route, not remembered it was answered with 404");

@@ -216,6 +216,20 @@ pub mod compiled {
     pub const FAILED_LOOK_COMPILED: bool = true;
 }
 
+/// The current transaction's number in this process, by which PL/pgSQL says when it has computed what.
+///
+/// # Safety
+/// On the main thread.
+pub unsafe fn local_transaction() -> pg_sys::LocalTransactionId {
+    // SAFETY: by contract; a process has its struct.
+    unsafe {
+        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        return (*pg_sys::MyProc).lxid;
+        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+        return (*pg_sys::MyProc).vxid.lxid;
+    }
+}
+
 /// Whether isn's weakness is a setting, which goes with the others, rather than a variable of its library.
 pub const ISN_HAS_SETTING: bool = cfg!(feature = "pg18");
 

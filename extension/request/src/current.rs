@@ -78,6 +78,13 @@ pub fn scheme(request: &Request<'_>) -> Scheme {
     crate::proxies::scheme(request)
 }
 
+/// A parameter of the path.
+pub fn path_value(name: &str) -> Option<String> {
+    // SAFETY: `with` keeps the parameters alive while they are set.
+    let path = unsafe { &*visible()?.path };
+    path.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone().into_owned())
+}
+
 /// The path's parameters as a JSON object, a C string in the current memory context.
 ///
 /// # Safety

@@ -16,7 +16,8 @@
 //! - [`request_log`]: requests in the log. [`grants`]: which grant a refusal is about. [`proxies`]: whose a request is.
 //! - [`apart`]: functions that run apart from requests: jobs. [`error_context`]: what runs, for errors.
 //! - [`guard`]: writes that say what they are to find.
-//! - [`reads`]: what an answer has read, with [`read_plans`] and [`read_inputs`].
+//! - [`reads`]: what an answer has read, with [`read_plans`] and [`read_inputs`]; [`read_functions`] and [`plpgsql_steps`]: what PL/pgSQL
+//!   computes without a plan; [`read_conversions`]: texts that mean another moment tomorrow.
 //! - [`later`]: answers that wait for rows. [`types`]: the extension's own types.
 //!
 //! As whom and in what it runs is the business of `session`. This crate knows no sockets, queues or lines: who calls says where it
@@ -47,7 +48,10 @@ pub mod make_plan;
 pub mod open;
 pub mod params;
 pub mod plan;
+mod plpgsql_steps;
 pub mod proxies;
+mod read_conversions;
+mod read_functions;
 pub mod read_inputs;
 mod read_plans;
 pub mod reads;

@@ -13,6 +13,7 @@ use pg::version::{expression_tree_walker, is_json_expression};
 use pgrx::pg_sys::{self, List, Node, Oid, Plan};
 
 use super::effects::is_ours;
+use super::read_functions;
 use super::reads::{Obstacle, blame, note};
 
 /// Functions of PostgreSQL's that are declared STABLE because they depend on settings, on catalogs or on functions of their arguments' types, and
@@ -191,6 +192,16 @@ unsafe fn look_at_join(join: *const pg_sys::Join) {
     }
 }
 
+/// Looks through an expression that this process computes without a plan's start.
+///
+/// # Safety
+/// As for [`look`].
+pub(super) unsafe fn look_at_expression(expression: *mut Node) {
+    IS_PARALLEL.set(false);
+    // SAFETY: by contract.
+    unsafe { look_at(expression) };
+}
+
 /// Looks through an expression, or a list of them. Null is none.
 unsafe fn look_at(expression: *mut Node) {
     // SAFETY: an expression of a plan.
@@ -236,30 +247,58 @@ const NEXTVAL: u32 = 1574;
 callback! {
     unsafe fn look_at_function(function: Oid, _: *mut c_void) -> bool {
         // SAFETY: called by the walker, inside a guard and a transaction.
-        unsafe {
-            match pg_sys::func_volatile(function) as u8 {
-                // It is taken at its word.
-                pg_sys::PROVOLATILE_IMMUTABLE => {}
-                pg_sys::PROVOLATILE_STABLE if !is_users(function) => {
-                    if !is_listed(function) {
-                        blame(Obstacle::Stable(function));
-                    }
-                }
-                // It notes what it takes, or takes of path and query string alone.
-                pg_sys::PROVOLATILE_STABLE if is_of_request(function) => {}
-                // Its plans tell what they read when they start.
-                pg_sys::PROVOLATILE_STABLE if is_sql(function) && !IS_PARALLEL.get() => {}
-                pg_sys::PROVOLATILE_STABLE => blame(Obstacle::Closed(function)),
-                _ => blame(Obstacle::Volatile(function)),
-            }
+        if let Some(obstacle) = unsafe { obstacle_of(function) } {
+            blame(obstacle);
         }
         false
     }
 }
 
+/// Why what a function gives is not known to hold; none if it is, or if the function tells what it reads when it runs.
+///
+/// # Safety
+/// Inside a guard and a transaction; errors unwind.
+pub(super) unsafe fn obstacle_of(function: Oid) -> Option<Obstacle> {
+    // SAFETY: by contract.
+    unsafe {
+        match pg_sys::func_volatile(function) as u8 {
+            // It is taken at its word.
+            pg_sys::PROVOLATILE_IMMUTABLE => None,
+            pg_sys::PROVOLATILE_STABLE if !is_users(function) => {
+                (!is_listed(function)).then_some(Obstacle::Stable(function))
+            }
+            // It notes what it takes, or takes of path and query string alone.
+            pg_sys::PROVOLATILE_STABLE if is_of_request(function) => None,
+            pg_sys::PROVOLATILE_STABLE if !IS_PARALLEL.get() && tells(function) => None,
+            pg_sys::PROVOLATILE_STABLE => Some(Obstacle::Closed(function)),
+            _ => Some(Obstacle::Volatile(function)),
+        }
+    }
+}
+
+/// Whether a function tells what it reads: in SQL by its plans when they start, in PL/pgSQL also by its end.
+unsafe fn tells(function: Oid) -> bool {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let language = language_of(function);
+        language.to_u32() == SQL || is_plpgsql(language) && read_functions::will_tell(function)
+    }
+}
+
+/// `SQLlanguageId` of catalog/pg_language_d.h.
+const SQL: u32 = 14;
+
+unsafe fn is_plpgsql(language: Oid) -> bool {
+    // SAFETY: a look-up inside a transaction; null if it has gone.
+    let name = unsafe { pg_sys::get_language_name(language, true) };
+    // SAFETY: a name.
+    !name.is_null() && unsafe { CStr::from_ptr(name) } == c"plpgsql"
+}
+
 /// Whether a function is one of ours that takes a part of the request.
 unsafe fn is_of_request(function: Oid) -> bool {
-    const NAMES: [&CStr; 4] = [c"header_value", c"cookie", c"query_value", c"query_values"];
+    const NAMES: [&CStr; 6] =
+        [c"header_value", c"cookie", c"query_value", c"query_values", c"path_value", c"is_given"];
     // SAFETY: look-ups inside a transaction; null if it has gone.
     unsafe {
         let name = pg_sys::get_func_name(function);
@@ -282,18 +321,18 @@ fn is_listed(function: Oid) -> bool {
     LISTED.binary_search(&function.to_u32()).is_ok()
 }
 
-unsafe fn is_sql(function: Oid) -> bool {
+/// Of a function; invalid if it has gone.
+unsafe fn language_of(function: Oid) -> Oid {
     const FUNCTIONS: i32 = pg_sys::SysCacheIdentifier::PROCOID as i32;
-    const SQL: u32 = 14;
     // SAFETY: a look-up inside a transaction.
     unsafe {
         let tuple = pg_sys::SearchSysCache1(FUNCTIONS, function.into());
         if tuple.is_null() {
-            return false;
+            return Oid::INVALID;
         }
         let language = (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_proc>()).prolang;
         pg_sys::ReleaseSysCache(tuple);
-        language.to_u32() == SQL
+        language
     }
 }
 

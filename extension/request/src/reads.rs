@@ -7,12 +7,12 @@
 //!
 //! What a handler takes of the request by `http.header_value` and `http.cookie` is noted as well ([`read_inputs`](super::read_inputs)).
 //!
-//! Statements of PostgreSQL's are known, and so are functions in SQL. Those of PL/pgSQL are not: an expression of theirs starts no plan.
+//! Statements of PostgreSQL's are known, and so are functions in SQL. Those of PL/pgSQL have expressions that start no plan, and are looked through when
+//! they end ([`read_functions`](super::read_functions)).
 
 use std::cell::{Cell, RefCell};
 
 use changes::{Moment, Thing};
-use pg::catalog::is_users;
 use pg::text::string;
 use pgrx::pg_sys::{self, Oid};
 use session::{file_settings, invalidations};
@@ -21,8 +21,9 @@ use shared::routes::RouteCounters;
 use super::bound_value::{Bound, Value};
 use super::inputs::Input;
 use super::plan::Plan;
+use super::read_conversions::{is_moment, is_plain, is_read_alike};
 use super::read_inputs::{ReadInput, take_noted};
-use super::read_plans;
+use super::{read_functions, read_plans};
 
 /// Why it cannot be known whether an answer still holds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -61,6 +62,8 @@ pub enum Obstacle {
     Many,
     /// Its transaction is serializable, or the server a standby.
     Transaction,
+    /// It has caught an error.
+    Error,
 }
 
 /// Relations that are noted.
@@ -140,12 +143,22 @@ pub(crate) fn begin() {
         relations.reserve(MOST);
     });
     SINCE.set(changes::now().number());
+    read_functions::begin();
     RECORDS.set(true);
+}
+
+/// Records no more. False if nothing was recorded.
+fn stop() -> bool {
+    let was_recorded = RECORDS.replace(false);
+    if was_recorded {
+        read_functions::end();
+    }
+    was_recorded
 }
 
 /// Ends to record: what was read, or why that is not known; none if nothing was recorded. Which routes there are was read as well.
 pub fn end() -> Option<Result<Read, Obstacle>> {
-    if !RECORDS.replace(false) {
+    if !stop() {
         return None;
     }
     Some(match OBSTACLE.take() {
@@ -173,7 +186,7 @@ pub struct Named {
 
 /// The same as [`end`], for people.
 pub(crate) fn end_named() -> Option<Named> {
-    if !RECORDS.replace(false) {
+    if !stop() {
         return None;
     }
     let mut relations = RELATIONS.take();
@@ -198,6 +211,11 @@ pub(crate) unsafe fn tell(counters: Option<&RouteCounters>) {
 /// Whether a run is recorded.
 pub(crate) fn records() -> bool {
     RECORDS.get()
+}
+
+/// Whether it is known already that it cannot be known.
+pub(crate) fn is_blamed() -> bool {
+    OBSTACLE.get().is_some()
 }
 
 /// Notes why it cannot be known; the first reason counts.
@@ -264,9 +282,6 @@ unsafe fn means_one_thing(of_type: Oid, value: &Value<'_>) -> bool {
     let element = unsafe { pg_sys::get_element_type(of_type) };
     let one = if element == Oid::INVALID { of_type } else { element };
     if is_moment(one) {
-        // Nothing like `now`, `today` or the name of a zone.
-        let is_plain =
-            |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || b"-:.+ TZ{},\"".contains(&byte));
         return match value {
             Value::Null | Value::Empty => true,
             Value::Text(text) => is_plain(text),
@@ -274,19 +289,8 @@ unsafe fn means_one_thing(of_type: Oid, value: &Value<'_>) -> bool {
             _ => false,
         };
     }
-    let (mut input, mut parameter) = (Oid::INVALID, Oid::INVALID);
     // SAFETY: as above.
-    unsafe {
-        pg_sys::getTypeInputInfo(one, &raw mut input, &raw mut parameter);
-        read_plans::is_fixed(input) && !(is_users(one) && pg_sys::get_typtype(one) as u8 == b'd')
-    }
-}
-
-/// Types whose texts may be a word for a moment.
-fn is_moment(of_type: Oid) -> bool {
-    use pg_sys::{DATEOID, TIMEOID, TIMESTAMPOID, TIMESTAMPTZOID};
-    // A timetz without a zone takes the one of today, with its hour of summer.
-    matches!(of_type, DATEOID | TIMEOID | TIMESTAMPOID | TIMESTAMPTZOID)
+    unsafe { is_read_alike(one) }
 }
 
 impl Obstacle {
@@ -326,6 +330,7 @@ impl Obstacle {
                 format!("a value of {} is written by a function of a user's", of_type(oid))
             }
             Obstacle::Many => format!("it reads more than {MOST} relations"),
+            Obstacle::Error => "it catches an error".into(),
             Obstacle::Transaction => "its transaction is serializable, or the server a standby".into(),
         }
     }

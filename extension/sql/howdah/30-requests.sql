@@ -53,6 +53,6 @@ comment on function http.is_given(text) is
   'Whether the current request''s query string, form or JSON body has this name, be it with an empty field or null';
 
 create function http.path_value(name text) returns text
-language sql stable strict parallel restricted
-return (http.current_request()).parameters operator(pg_catalog.->>) name;
+language c stable strict parallel restricted
+as 'MODULE_PATHNAME', 'path_value_wrapper';
 comment on function http.path_value(text) is 'A parameter of the path of the current request''s route';

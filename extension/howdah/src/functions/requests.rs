@@ -112,6 +112,12 @@ fn query(name: &str) -> Vec<String> {
 }
 
 sql_function!(
+    /// `http.path_value`
+    path_value_wrapper,
+    |call| call.give(current::path_value(call.need_text(0, "name")))
+);
+
+sql_function!(
     /// `http.form_value`
     form_value_wrapper,
     |call| call.give(form_value(call.need_text(0, "name")))
