@@ -15,7 +15,7 @@ const ROUTES: &str = "
         || case when modified is not null then array[http.header('Last-Modified', modified)] else '{}' end);
     create function plain() returns text language sql stable return 'plain';
     select http.route('GET', '/items/{id}', 'one'), http.route('GET', '/chosen', 'chosen'), http.route('GET', '/plain', 'plain');
-    create function closed(id integer) returns item language plpgsql stable as 'begin return (select i from item i where i.id = closed.id); end';
+    create function closed(id integer) returns item language plpgsql stable as 'begin return (select i from item i where i.id = closed.id and now() is not null); end';
     select http.route('GET', '/closed/{id}', 'closed');
     select http.validate('GET', '/items/{id}'), http.validate('GET', '/closed/{id}'), http.validate('get', '/chosen')";
 
