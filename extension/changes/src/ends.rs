@@ -54,8 +54,15 @@ const KEPT: usize = 1024;
 
 /// Begins. Called once, in the postmaster, while the library is loaded; it holds for all processes.
 pub fn install() {
-    at_stages(at_stage);
+    at_stages(at_stage, is_concerned);
     watch_counting();
+}
+
+/// Whether the end of the transaction of this process means anything here: most only read.
+fn is_concerned() -> bool {
+    // SAFETY: it looks at PostgreSQL's own state and raises nothing.
+    let writes = || unsafe { pg::GetTopTransactionIdIfAny() } != TransactionId::INVALID;
+    writes() || BLIND.get() || MARKED.get() != Marked::Nothing || MAINTAINS.get() != Maintains::No
 }
 
 fn at_stage(stage: Stage) {
@@ -71,7 +78,7 @@ fn at_stage(stage: Stage) {
 unsafe fn mark(prepares: bool) {
     // SAFETY: by contract.
     unsafe {
-        let transaction = pg_sys::GetTopTransactionIdIfAny();
+        let transaction = pg::GetTopTransactionIdIfAny();
         let Some(memory) = attached().filter(|_| transaction != TransactionId::INVALID) else { return };
         let commits = &memory.commits;
         let changed = Changed::now();
@@ -149,7 +156,7 @@ unsafe fn settle(is_committed: bool) {
 unsafe fn count_late(looked: usize) {
     // SAFETY: by contract. What the level is asked for lives as long as the transaction.
     unsafe {
-        if pg_sys::GetTopTransactionIdIfAny() != TransactionId::INVALID
+        if pg::GetTopTransactionIdIfAny() != TransactionId::INVALID
             && let Some(memory) = attached()
         {
             let changed = Changed::now();

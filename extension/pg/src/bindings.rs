@@ -38,6 +38,7 @@ unsafe extern "C-unwind" {
     pub fn RollbackAndReleaseCurrentSubTransaction();
     pub fn SetCurrentStatementStartTimestamp();
     pub fn IsTransactionState() -> bool;
+    pub fn GetTopTransactionIdIfAny() -> TransactionId;
 
     // utils/snapmgr.h
     pub fn GetTransactionSnapshot() -> Snapshot;

@@ -86,6 +86,17 @@ macro_rules! callback {
             unsafe { $crate::entry::enter(body) }
         }
     };
+    // For what is called often and seldom has to do: a guard costs more than to see that. The condition raises nothing.
+    ($(#[$meta:meta])* $vis:vis unsafe fn $name:ident($($argument:tt: $type:ty),* $(,)?) if $due:expr => $body:block) => {
+        $(#[$meta])*
+        $vis unsafe extern "C-unwind" fn $name($($argument: $type),*) {
+            if $due {
+                let body = move || $body;
+                // SAFETY: as above.
+                unsafe { $crate::entry::enter(body) }
+            }
+        }
+    };
 }
 pub use callback;
 

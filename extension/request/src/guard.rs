@@ -53,7 +53,9 @@ impl<'g> Guard<'g> {
         place: usize,
         router: &'g Router,
     ) -> (&'g mut Endpoint, Option<Guard<'g>>) {
-        let Some((read, path, preconditions)) = named(request, endpoints, router) else {
+        let writes = access(request.method()) != Access::ReadOnly;
+        let Some((read, path, preconditions)) = writes.then(|| named(request, endpoints, router)).flatten()
+        else {
             return (&mut endpoints[place], None);
         };
         let guard = |endpoint| Guard {
@@ -87,15 +89,12 @@ impl<'g> Guard<'g> {
     }
 }
 
-/// The place of what answers GET, its path's parameters and the request's conditions, if it is a write that has some.
+/// The place of what answers GET, its path's parameters and a write's conditions, if it has some.
 fn named<'g>(
     request: &Request<'g>,
     endpoints: &[Endpoint],
     router: &'g Router,
 ) -> Option<(usize, Vec<PathParameter<'g>>, Preconditions<'g>)> {
-    if access(request.method()) == Access::ReadOnly {
-        return None;
-    }
     let headers = request.headers().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
     let preconditions = Preconditions::of(headers);
     if !preconditions.guard_writes() {

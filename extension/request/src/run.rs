@@ -342,7 +342,8 @@ impl Job<'_, '_> {
                 // Made just now, and not what the gateway has judged.
                 return Err(elsewhere());
             }
-            self.run_plan(plan, called, (&bound, path), endpoint.counters(), begun, context)
+            let counters = if self.records { endpoint.counters() } else { None };
+            self.run_plan(plan, called, (&bound, path), counters, begun, context)
         }
     }
 

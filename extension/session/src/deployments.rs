@@ -141,7 +141,7 @@ fn wait() -> bool {
 
 /// The transaction is a deployment from now on.
 pub fn announce() {
-    at_stages(at_stage);
+    at_stages(at_stage, is_concerned);
     at_subtransaction_end(at_subtransaction);
     if DEPLOYS.get().is_none() {
         // SAFETY: inside a transaction.
@@ -161,7 +161,7 @@ fn at_subtransaction(end: SubtransactionEnd) {
 
 /// The transaction, which is a deployment, can only be rolled back.
 pub fn forbid_commit() {
-    at_stages(at_stage);
+    at_stages(at_stage, is_concerned);
     TRIES.set(true);
 }
 
@@ -198,6 +198,11 @@ fn take_turn(database: &Database) {
         pgrx::check_for_interrupts!();
         std::thread::sleep(LOOK);
     }
+}
+
+/// Whether the transaction is, or was, a deployment.
+fn is_concerned() -> bool {
+    DEPLOYS.get().is_some() || TRIES.get() || UNDER_WAY.get()
 }
 
 fn at_stage(stage: Stage) {

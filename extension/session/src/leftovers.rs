@@ -206,5 +206,5 @@ pub unsafe fn abort() {
 /// Whether the transaction that runs, or the one that has just ended, has an id.
 pub fn has_id() -> bool {
     // SAFETY: on the main thread; reads a variable of this process.
-    unsafe { pg_sys::GetTopTransactionIdIfAny() != pg_sys::InvalidTransactionId }
+    unsafe { pg::GetTopTransactionIdIfAny() != pg_sys::InvalidTransactionId }
 }

@@ -433,8 +433,8 @@ impl Gateway<'_> {
             Way::Handlers(_) => table.handlers.clone(),
         };
         let gate = self.runner.number(endpoints.start);
-        let validates = self.runner.validates(endpoints.start);
-        let known = self.flights.remembered.look(&request, gate.filter(|_| validates), now);
+        let validated = gate.filter(|_| self.runner.validates(endpoints.start));
+        let known = validated.map_or(Known::Run, |gate| self.flights.remembered.look(&request, gate, now));
         if let Known::Answer(response) = known {
             log_unrun(&request, 304);
             gate.iter().for_each(|&gate| shared().routes.get(gate as usize).record_remembered(now.elapsed()));

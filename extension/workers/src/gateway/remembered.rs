@@ -90,10 +90,11 @@ impl Remembered {
         self.answers.limit(settings::MAX_REMEMBERED.get() as usize);
     }
 
-    /// What is known of a request to a route that validates; `gate` is the number of its counters, none if it does not.
-    pub(crate) fn look(&mut self, request: &Request<'_>, gate: Option<u32>, now: Instant) -> Known {
-        let is_plain = || matches!(request.method(), "GET" | "HEAD") && request.body().is_empty();
-        let Some(gate) = gate.filter(|_| is_plain()) else { return Known::Run };
+    /// What is known of a request to a route that validates; `gate` is the number of its counters.
+    pub(crate) fn look(&mut self, request: &Request<'_>, gate: u32, now: Instant) -> Known {
+        if !matches!(request.method(), "GET" | "HEAD") || !request.body().is_empty() {
+            return Known::Run;
+        }
         let headers = request.headers().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
         let preconditions = Preconditions::of(headers);
         if !preconditions.revalidates() {
