@@ -12,6 +12,7 @@ mod together {
     mod applications;
     mod argument_ways;
     mod arguments;
+    mod caching;
     mod calls;
     mod changes;
     mod commits;

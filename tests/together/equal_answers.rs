@@ -1,4 +1,5 @@
-//! A route with validators answers as one without, whatever changes in between: for random requests under random changes.
+//! A route with validators, and one whose answers are kept, answer as one without, whatever changes in between: for random requests under random
+//! changes, as clients who see different rows.
 
 use std::collections::HashMap;
 
@@ -106,6 +107,10 @@ const CHANGES: &[&str] = &[
     "alter table item disable row level security",
     "drop policy if exists it on item; create policy it on item using (owner = 'a')",
     "drop policy if exists it on item; create policy it on item using (id < $r)",
+    "drop policy if exists it on item; create policy it on item using (owner = http.cookie('who'))",
+    "drop policy if exists it on item; create policy it on item using (owner = current_setting('app.owner', true))",
+    "alter role howdah_web set app.owner = 'a'",
+    "alter role howdah_web set app.owner = 'b'",
     "alter table item add column more integer default $r",
     "alter table item drop column if exists more",
     "alter table item alter column price type numeric(10, 2)",
@@ -137,12 +142,14 @@ fn a_route_with_validators_answers_as_one_without() {
     let platform = Platform::start();
     platform.sql(SCHEMA);
     for (function, _) in ROUTES {
-        for prefix in ["plain", "tagged"] {
+        for prefix in ["plain", "tagged", "cached"] {
             platform.sql(&format!(
                 "select http.route('GET', '/{prefix}/{function}', 'public.{function}', search_path => 'early, public')"
             ));
         }
-        platform.sql(&format!("select http.validate('GET', '/tagged/{function}')"));
+        platform.sql(&format!(
+            "select http.validate('GET', '/tagged/{function}'), http.cache('GET', '/cached/{function}', '{{cookie:who}}')"
+        ));
     }
     wait_for("the routes", || platform.get("/tagged/of_time").status == 200);
     let seed = std::env::var("HUNT_SEED")
@@ -156,15 +163,21 @@ fn a_route_with_validators_answers_as_one_without() {
     let (mut bodies, mut tags) = (HashMap::new(), HashMap::<String, String>::new());
     let mut unchanged = 0;
     for asked in 0..REQUESTS {
-        if random.u8(..6) == 0 {
+        if random.u8(..10) == 0 {
             history.push(change(&mut session, &mut random, &mut number));
         }
         let (function, queries) = ROUTES[random.usize(..ROUTES.len())];
         let query = queries[random.usize(..queries.len())];
-        let path = format!("/tagged/{function}{query}");
-        let tag = tags.get(&path).map_or("\"none\"", String::as_str);
-        let answer = connection.request("GET", &path, &[("If-None-Match", tag)], b"");
-        let plain = connection.request("GET", &format!("/plain/{function}{query}"), &[], b"");
+        let prefix = if random.bool() { "tagged" } else { "cached" };
+        let path = format!("/{prefix}/{function}{query}");
+        let cookie = ("Cookie", if random.bool() { "who=a" } else { "who=b" });
+        let asked_for = format!("{path} {}", cookie.1);
+        let tag = tags.get(&asked_for).map_or("\"none\"", String::as_str);
+        // Who keeps nothing names no tag.
+        let condition = Some(("If-None-Match", tag)).filter(|_| prefix == "tagged" || random.bool());
+        let headers: Vec<_> = condition.into_iter().chain([cookie]).collect();
+        let answer = connection.request("GET", &path, &headers, b"");
+        let plain = connection.request("GET", &format!("/plain/{function}{query}"), &[cookie], b"");
         let told = || {
             format!(
                 "seed {seed}, request {asked}, {path} after {:?}",
@@ -181,11 +194,15 @@ fn a_route_with_validators_answers_as_one_without() {
                 assert_eq!(answer.text(), plain.text(), "{}", told());
                 let tag = answer.header("etag").expect("a tag").to_owned();
                 bodies.insert(tag.clone(), answer.body);
-                tags.insert(path, tag);
+                tags.insert(asked_for, tag);
             }
         }
     }
     let remembered = platform.value("select sum(remembered) from http.stats").unwrap();
-    println!("{unchanged} of {REQUESTS} are unchanged, {remembered} of them without a run");
+    let cached = platform.value("select sum(cached) from http.stats").unwrap();
+    println!(
+        "{unchanged} of {REQUESTS} are unchanged, {remembered} of them without a run; {cached} were kept"
+    );
+    assert!(cached.parse::<usize>().unwrap() > REQUESTS / 100, "{cached} were kept");
     assert!(remembered.parse::<usize>().unwrap() > REQUESTS / 50, "{remembered} without a run");
 }

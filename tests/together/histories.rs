@@ -1,4 +1,5 @@
-//! A checker over real histories: nobody gets 304 for what has changed, in the eyes of anybody who was told so or has seen it.
+//! A checker over real histories: nobody gets 304 for what has changed, or a body that was kept of it, in the eyes of anybody who was told so or has
+//! seen it.
 //!
 //! A register is something that SQL can change, in one of many ways, and that a route shows. Each has one writer, who counts upwards, so that
 //! a state is a number. What a writer was told, and what an observer or a reader has seen, is known from then on: whoever asks
@@ -234,11 +235,14 @@ impl World {
             };
             platform.sql(&format!(
                 "create function show_{name}() returns text {body};
-                 select http.route('GET', '/{name}', 'show_{name}'), http.validate('GET', '/{name}');"
+                 select http.route('GET', '/{name}', 'show_{name}'), http.validate('GET', '/{name}'),
+                   http.route('GET', '/kept/{name}', 'show_{name}'), http.cache('GET', '/kept/{name}');"
             ));
         }
         platform.sql("grant select on all tables in schema public to howdah_web");
-        wait_for("the routes", || platform.get(&format!("/{}", WAYS[WAYS.len() - 1].name)).status == 200);
+        wait_for("the routes", || {
+            platform.get(&format!("/kept/{}", WAYS[WAYS.len() - 1].name)).status == 200
+        });
         World {
             platform,
             begun: Instant::now(),
@@ -374,17 +378,20 @@ impl World {
         }
     }
 
-    /// Asks by the tag that it has; how often it was answered by a body, and by 304.
+    /// Asks by the tag that it has, or without where answers are kept; how often it was answered by a body, and by 304.
     fn read(&self) {
         let Some(mut connection) = self.connection() else { return };
         // Of each register the tag that it has, and the state that this is of.
         let mut kept: HashMap<usize, (String, u64)> = HashMap::new();
         while self.goes_on() {
             let place = fastrand::usize(..WAYS.len());
-            let path = format!("/{}", WAYS[place].name);
+            let is_kept = fastrand::bool();
+            let path = format!("{}/{}", if is_kept { "/kept" } else { "" }, WAYS[place].name);
             let known = self.knows(place);
             let tag = kept.get(&place).map_or("\"none\"", |(tag, _)| tag).to_owned();
-            let reply = connection.try_ask("GET", &path, &[("If-None-Match", &tag)]);
+            let condition = [("If-None-Match", tag.as_str())];
+            let headers: &[_] = if is_kept && fastrand::bool() { &[] } else { &condition };
+            let reply = connection.try_ask("GET", &path, headers);
             let Some(reply) = reply.filter(|reply| reply.status < 500) else {
                 // The server begins anew, or a request was run again too often under changes of names.
                 match self.connection() {
@@ -480,7 +487,11 @@ impl World {
             assert!(known.load(SeqCst) > 0, "{} was never changed", way.name);
         }
         let remembered = self.platform.value("select sum(remembered) from http.stats");
-        println!("{bodies} bodies and {unchanged} 304, {remembered:?} without a run since the last kill");
+        let cached = self.platform.value("select sum(cached) from http.stats");
+        println!(
+            "{bodies} bodies and {unchanged} 304, without a run since the last kill: {remembered:?} and {cached:?} bodies"
+        );
+        assert_ne!(cached.as_deref(), Some("0"));
         assert!(unchanged > 100, "{unchanged}");
         assert_ne!(remembered.as_deref(), Some("0"));
     }

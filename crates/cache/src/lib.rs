@@ -1,8 +1,14 @@
 //! What is kept by a key, within some bytes, least used first out. Knows neither answers nor PostgreSQL.
+//!
+//! [`Cache`] is one; [`Shares`] are several under one limit, none of which pushes the others out.
+
+mod shares;
 
 use std::hash::RandomState;
 
 use lru::LruCache;
+
+pub use shares::Shares;
 
 /// Bytes that an entry takes beside its key and its value.
 pub const ENTRY: usize = 128;
@@ -52,6 +58,13 @@ impl<V> Cache<V> {
         }
     }
 
+    /// Forgets what was used least; false if nothing is kept.
+    pub fn give_way(&mut self) -> bool {
+        let gone = self.entries.pop_lru();
+        self.bytes -= gone.as_ref().map_or(0, |(_, kept)| kept.bytes);
+        gone.is_some()
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.entries.clear();
@@ -65,11 +78,7 @@ impl<V> Cache<V> {
     }
 
     fn make_room(&mut self, left: usize) {
-        while self.bytes > left
-            && let Some((_, kept)) = self.entries.pop_lru()
-        {
-            self.bytes -= kept.bytes;
-        }
+        while self.bytes > left && self.give_way() {}
     }
 
     /// Bytes that are taken.

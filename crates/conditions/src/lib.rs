@@ -71,6 +71,11 @@ impl<'r> Preconditions<'r> {
         !self.if_none_match.is_empty()
     }
 
+    /// Whether a read may fail by them: it wants what the client has seen, and nothing else.
+    pub fn require(&self) -> bool {
+        !self.if_match.is_empty() || self.if_unmodified_since.is_some()
+    }
+
     /// Whether it is one that a write may have: to be done only if what is there is, or is not, what the client has seen.
     pub fn guard_writes(&self) -> bool {
         !self.if_match.is_empty() || !self.if_none_match.is_empty() || self.if_unmodified_since.is_some()

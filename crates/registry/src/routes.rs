@@ -101,6 +101,8 @@ pub struct RouteCounters {
     pub unchanged: AtomicU64,
     /// Those of them for which nothing was run.
     pub remembered: AtomicU64,
+    /// Requests answered with a body for which nothing was run.
+    pub cached: AtomicU64,
     /// A hash of the reason why nobody knows whether an answer still holds; 0 if somebody does, or nobody has asked.
     obstructed: AtomicU64,
     /// The reason, as far as it fits.
@@ -160,6 +162,18 @@ impl RouteCounters {
     pub fn record_remembered(&self, took: Duration) {
         self.count(304, false, took.as_micros() as u64);
         self.remembered.fetch_add(1, Relaxed);
+    }
+
+    /// Counts a request that was answered with a body without a run.
+    pub fn record_cached(&self, took: Duration) {
+        self.count(200, false, took.as_micros() as u64);
+        self.cached.fetch_add(1, Relaxed);
+    }
+
+    /// Counts a request that was recorded as answered with a body, and whose client has got 304.
+    pub fn correct_unchanged(&self) {
+        self.correct(200, 304);
+        self.unchanged.fetch_add(1, Relaxed);
     }
 
     /// Counts a request anew that was recorded with another status than its client got.
@@ -285,6 +299,7 @@ impl Entry for RouteCounters {
             &self.unrun,
             &self.unchanged,
             &self.remembered,
+            &self.cached,
             &self.obstructed,
             &self.inline_banned_until,
             &self.inline_unfit,

@@ -156,6 +156,8 @@ sql_function!(
             let inline = counters.inline.load(Relaxed) as i64;
             let unrun = counters.unrun.load(Relaxed) as i64;
             let remembered = counters.remembered.load(Relaxed) as i64;
+            let cached = counters.cached.load(Relaxed) as i64;
+            let kept = remembered + cached;
             columns![
                 if kind == RouteKind::Route { "route" } else { "handler" },
                 Some(method).filter(|_| kind == RouteKind::Route),
@@ -170,13 +172,14 @@ sql_function!(
                 unrun,
                 counters.unchanged.load(Relaxed) as i64,
                 remembered,
+                cached,
                 running.clone().filter(|route| *route == number as u32).count() as i32,
                 mean_ms(counters.total_us.load(Relaxed), requests),
                 percentile_ms(counters, 0.5),
                 percentile_ms(counters, 0.99),
-                mean_ms(counters.queue_us.load(Relaxed), requests - inline - remembered),
+                mean_ms(counters.queue_us.load(Relaxed), requests - inline - kept),
                 counters.queue_max_us.load(Relaxed) as f64 / 1000.0,
-                mean_ms(counters.sql_us.load(Relaxed), requests - unrun - remembered),
+                mean_ms(counters.sql_us.load(Relaxed), requests - unrun - kept),
                 counters.sql_max_us.load(Relaxed) as f64 / 1000.0,
                 counters.reason(),
                 counters.obstacle(),

@@ -31,7 +31,15 @@ impl Callee {
     pub fn new(title: [&str; 2], function: String, owner: String, role: Oid, search_path: CString) -> Callee {
         let [method, pattern] = title.map(str::to_owned);
         let target = Target::Function { method, pattern, function, owner: Some(owner) };
-        Callee { endpoint: Endpoint::uncounted(Registration { target, role, search_path, validates: false }) }
+        Callee {
+            endpoint: Endpoint::uncounted(Registration {
+                target,
+                role,
+                search_path,
+                validates: false,
+                caching: None,
+            }),
+        }
     }
 
     /// Why it cannot run, unless something has changed since that was found.

@@ -12,6 +12,7 @@ use shared::routes::{Known, RouteCounters, RouteKey, RouteKind};
 use shared::shared;
 
 use super::admission;
+use super::caching::Caching;
 use super::function::Function;
 use super::plan::Plan;
 use super::standing::FunctionVersion;
@@ -76,6 +77,8 @@ pub(crate) struct Registration {
     pub search_path: CString,
     /// Whether its answers to GET have entity tags.
     pub validates: bool,
+    /// How its answers to GET are kept; none if they are not.
+    pub caching: Option<Caching>,
 }
 
 /// A route or a query handler of this process.

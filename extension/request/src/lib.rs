@@ -18,6 +18,7 @@
 //! - [`guard`]: writes that say what they are to find.
 //! - [`reads`]: what an answer has read, with [`read_plans`] and [`read_inputs`]; [`read_functions`] and [`plpgsql_steps`]: what PL/pgSQL
 //!   computes without a plan; [`read_conversions`]: texts that mean another moment tomorrow.
+//! - [`caching`]: what a route says of answers that are kept.
 //! - [`later`]: answers that wait for rows. [`types`]: the extension's own types.
 //!
 //! As whom and in what it runs is the business of `session`. This crate knows no sockets, queues or lines: who calls says where it
@@ -30,6 +31,7 @@ mod arms;
 pub mod author;
 pub mod body;
 pub mod bound_value;
+pub mod caching;
 pub mod call;
 pub mod called;
 pub mod check;

@@ -1,5 +1,6 @@
-//! Parts of a request, beside path and query string, that an answer may depend on.
+//! Parts of a request, beside its path, that an answer may depend on.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 
 use message::Request;
@@ -13,20 +14,31 @@ pub enum ReadInput {
     Header(String),
     /// The first cookie of a name.
     Cookie(String),
+    /// All parameters of a name in the query string.
+    Query(String),
 }
 
 /// Parts that one answer may depend on.
-const MOST: usize = 16;
+const MOST: usize = 64;
 /// Bytes of a name.
 const LONGEST: usize = 256;
+/// Most parameters of a query string.
+const MAX_PARAMETERS: usize = 10_000;
+
+/// What `vary` of a route names; none if answers are not kept.
+type Varies = Option<Vec<ReadInput>>;
 
 thread_local! {
     static NOTED: RefCell<Vec<ReadInput>> = const { RefCell::new(Vec::new()) };
+    /// What may be taken beside the query string.
+    static VARIES: RefCell<Varies> = const { RefCell::new(None) };
+    /// The first that was taken and is not among those.
+    static UNNAMED: RefCell<Option<ReadInput>> = const { RefCell::new(None) };
 }
 
 impl ReadInput {
-    /// Its value in a request; none if that has no such part.
-    pub fn value<'r>(&self, request: &Request<'r>) -> Option<&'r str> {
+    /// The value of a header or a cookie in a request; none if that has no such part.
+    fn value<'r>(&self, request: &Request<'r>) -> Option<&'r str> {
         match self {
             ReadInput::Header(name) => request.header(name),
             ReadInput::Cookie(name) => {
@@ -34,32 +46,50 @@ impl ReadInput {
                 let mut pairs = lines.flat_map(|(_, value)| form::cookie::pairs(value));
                 pairs.find(|(known, _)| known == name).map(|(_, value)| value)
             }
+            ReadInput::Query(_) => None,
         }
     }
 
     /// The same, for a function that a handler has called: it is noted if the run is recorded.
     pub fn take<'r>(self, request: &Request<'r>) -> Option<&'r str> {
         let value = self.value(request);
-        if records() {
-            self.note();
-        }
+        self.note();
         value
     }
 
-    fn note(self) {
-        let (ReadInput::Header(name) | ReadInput::Cookie(name)) = &self;
-        let is_long = name.len() > LONGEST;
+    /// Notes that it was taken, if the run is recorded.
+    pub fn note(self) {
+        if !records() {
+            return;
+        }
+        let is_named = match &self {
+            ReadInput::Query(_) => true,
+            _ => VARIES.with_borrow(|varies| varies.as_ref().is_none_or(|varies| varies.contains(&self))),
+        };
+        if !is_named {
+            UNNAMED.with_borrow_mut(|unnamed| {
+                unnamed.get_or_insert_with(|| self.clone());
+            });
+            blame(Obstacle::Unnamed);
+        }
+        let name = self.name();
+        let is_strange = name.len() > LONGEST || name.bytes().any(|byte| byte.is_ascii_control());
         let has_room = NOTED.with_borrow_mut(|noted| {
             let is_known = noted.contains(&self);
-            if !is_known && !is_long && noted.len() < MOST {
+            if !is_known && !is_strange && noted.len() < MOST {
                 noted.push(self);
                 return true;
             }
             is_known
         });
         if !has_room {
-            blame(Obstacle::Many);
+            blame(Obstacle::Inputs);
         }
+    }
+
+    fn name(&self) -> &str {
+        let (ReadInput::Header(name) | ReadInput::Cookie(name) | ReadInput::Query(name)) = self;
+        name
     }
 
     /// As people and other processes read it: `header accept-language`.
@@ -67,6 +97,7 @@ impl ReadInput {
         match self {
             ReadInput::Header(name) => format!("header {name}"),
             ReadInput::Cookie(name) => format!("cookie {name}"),
+            ReadInput::Query(name) => format!("query {name}"),
         }
     }
 
@@ -75,12 +106,81 @@ impl ReadInput {
         match text.split_once(' ')? {
             ("header", name) => Some(ReadInput::Header(name.to_owned())),
             ("cookie", name) => Some(ReadInput::Cookie(name.to_owned())),
+            ("query", name) => Some(ReadInput::Query(name.to_owned())),
             _ => None,
+        }
+    }
+
+    /// A name of a route's `vary`: `header:accept-language`; none if it is none.
+    pub fn of_vary(text: &str) -> Option<ReadInput> {
+        let (kind, name) = text.split_once(':')?;
+        let is_name = !name.is_empty()
+            && name.len() <= LONGEST
+            && name.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"(),/:;<=>?@[\\]{}".contains(&byte));
+        match kind {
+            "header" if is_name => Some(ReadInput::Header(name.to_ascii_lowercase())),
+            "cookie" if is_name => Some(ReadInput::Cookie(name.to_owned())),
+            _ => None,
+        }
+    }
+
+    /// As `vary` has it.
+    pub fn vary(&self) -> String {
+        match self {
+            ReadInput::Header(name) => format!("header:{name}"),
+            ReadInput::Cookie(name) => format!("cookie:{name}"),
+            ReadInput::Query(name) => format!("query:{name}"),
         }
     }
 }
 
-/// Those that were noted since the last call.
+/// Begins to note; of a route whose answers are kept with what its `vary` names.
+pub(super) fn begin(varies: Option<&[ReadInput]>) {
+    NOTED.take();
+    VARIES.set(varies.map(<[_]>::to_vec));
+    UNNAMED.take();
+}
+
+/// Those that were noted since.
 pub(super) fn take_noted() -> Vec<ReadInput> {
     NOTED.take()
+}
+
+/// What was taken that `vary` does not name.
+pub(super) fn unnamed() -> Option<ReadInput> {
+    UNNAMED.with_borrow(Clone::clone)
+}
+
+/// Writes what inputs are in a request as bytes that are equal only where all of them are; false if the query string cannot be read.
+pub fn write_inputs(inputs: &[ReadInput], request: &Request<'_>, key: &mut Vec<u8>) -> bool {
+    let mut parameters: Option<Vec<(Cow<'_, str>, Cow<'_, str>)>> = None;
+    key.push(inputs.len() as u8);
+    for input in inputs {
+        let ReadInput::Query(name) = input else {
+            let value = input.value(request);
+            key.push(u8::from(value.is_some()));
+            write_text(value.unwrap_or_default(), key);
+            continue;
+        };
+        if parameters.is_none() {
+            let parsed = form::urlencoded::parse(request.query_string().as_bytes(), MAX_PARAMETERS);
+            let Ok(parsed) = parsed else { return false };
+            parameters = Some(parsed);
+        }
+        let named = parameters.iter().flatten().filter(|(known, _)| known == name);
+        let before = key.len();
+        key.extend_from_slice(&[0; 4]);
+        let mut count = 0u32;
+        for (_, value) in named {
+            write_text(value, key);
+            count += 1;
+        }
+        key[before..before + 4].copy_from_slice(&count.to_le_bytes());
+    }
+    true
+}
+
+fn write_text(text: &str, key: &mut Vec<u8>) {
+    key.extend_from_slice(&(text.len() as u32).to_le_bytes());
+    key.extend_from_slice(text.as_bytes());
 }

@@ -19,11 +19,12 @@ use session::{file_settings, invalidations};
 use shared::routes::RouteCounters;
 
 use super::bound_value::{Bound, Value};
-use super::inputs::Input;
+use super::current::PathParameter;
+use super::inputs::{Argument, Input};
 use super::plan::Plan;
 use super::read_conversions::{is_moment, is_plain, is_read_alike};
 use super::read_inputs::{ReadInput, take_noted};
-use super::{read_functions, read_plans};
+use super::{read_functions, read_inputs, read_plans};
 
 /// Why it cannot be known whether an answer still holds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -60,6 +61,10 @@ pub enum Obstacle {
     Column(Oid),
     /// It reads more relations than are noted.
     Many,
+    /// It takes more parts of the request than are noted, or one of a strange name.
+    Inputs,
+    /// It takes a header or a cookie that `vary` does not name.
+    Unnamed,
     /// Its transaction is serializable, or the server a standby.
     Transaction,
     /// It has caught an error.
@@ -84,7 +89,7 @@ pub struct Read {
     pub since: Moment,
     /// Relations, each once.
     pub things: Vec<Thing>,
-    /// Parts of the request beside path and query string.
+    /// Parts of the request beside its path.
     pub inputs: Vec<ReadInput>,
     /// [`file_settings::fingerprint`]: it ran by these settings.
     pub settings: u64,
@@ -134,10 +139,10 @@ impl Read {
     }
 }
 
-/// Begins to record. To be called before the transaction's snapshot is taken.
-pub(crate) fn begin() {
+/// Begins to record. To be called before the transaction's snapshot is taken. A route whose answers are kept has said what they vary by.
+pub(crate) fn begin(varies: Option<&[ReadInput]>) {
     OBSTACLE.set(None);
-    take_noted();
+    read_inputs::begin(varies);
     RELATIONS.with_borrow_mut(|relations| {
         relations.clear();
         relations.reserve(MOST);
@@ -178,7 +183,7 @@ pub fn end() -> Option<Result<Read, Obstacle>> {
 pub struct Named {
     /// Each once, in the order of their numbers.
     pub relations: Vec<Oid>,
-    /// Parts of the request beside path and query string.
+    /// Parts of the request beside its path.
     pub inputs: Vec<ReadInput>,
     /// Why it cannot be known whether the answer still holds.
     pub obstacle: Option<Obstacle>,
@@ -250,13 +255,23 @@ pub(crate) unsafe fn note_plan(statement: *const pg_sys::PlannedStmt) {
     }
 }
 
-/// Notes what an endpoint's plan takes and gives besides what it reads.
+/// Notes what an endpoint's plan takes and gives besides what it reads. What is not in the path may be in the query string, where an argument that is
+/// left to its default is looked for as well.
 ///
 /// # Safety
 /// Inside a guard and a transaction, when the plan was made.
-pub(crate) unsafe fn note_ends(plan: &Plan, bound: &Bound<'_>) {
+pub(crate) unsafe fn note_ends(
+    plan: &Plan,
+    bound: &Bound<'_>,
+    arguments: Option<&[Argument]>,
+    path: &[PathParameter<'_>],
+) {
     if !RECORDS.get() {
         return;
+    }
+    let names = arguments.into_iter().flatten().filter_map(|argument| argument.name.as_deref());
+    for name in names.filter(|name| !path.iter().any(|(known, _)| known == name)) {
+        ReadInput::Query(name.to_owned()).note();
     }
     // SAFETY: by contract.
     unsafe {
@@ -330,6 +345,11 @@ impl Obstacle {
                 format!("a value of {} is written by a function of a user's", of_type(oid))
             }
             Obstacle::Many => format!("it reads more than {MOST} relations"),
+            Obstacle::Inputs => "it takes too much of the request".into(),
+            Obstacle::Unnamed => {
+                let taken = read_inputs::unnamed().map(|input| input.text()).unwrap_or_default();
+                format!("it takes the {taken}, which vary does not name")
+            }
             Obstacle::Error => "it catches an error".into(),
             Obstacle::Transaction => "its transaction is serializable, or the server a standby".into(),
         }

@@ -13,6 +13,7 @@ use pg::out_of_memory::may_fail;
 use pgrx::pg_sys::{self, Datum};
 
 use super::body::{Body, Fault};
+use super::caching::Outward;
 use super::plan::Plan;
 use super::rows::{Columns, contents, jsonb_text};
 use super::shape::{MediaType, Shape};
@@ -50,6 +51,8 @@ pub(crate) struct Receiver {
     limit: usize,
     /// What the request says about its answer's entity tag; null if that has none.
     preconditions: *const Preconditions<'static>,
+    /// What answers say to who keeps them outside, for the next plan; null if they say nothing.
+    outward: *const Outward,
     /// What the first row was.
     pub answer: Answer,
     /// Rows as JSON, so far.
@@ -78,6 +81,7 @@ impl Receiver {
             columns: std::ptr::null(),
             limit: 0,
             preconditions: std::ptr::null(),
+            outward: std::ptr::null(),
             answer: Answer::Nothing,
             body: Body::default(),
             memory: pg::new_memory(c"howdah row"),
@@ -89,7 +93,7 @@ impl Receiver {
     pub(crate) fn expect(&mut self, plan: &Plan, types: &Types, limit: usize) {
         (self.shape, self.column, self.scalar) = (plan.shape, plan.column, plan.scalar);
         (self.types, self.limit) = (types, limit);
-        self.preconditions = std::ptr::null();
+        (self.preconditions, self.outward) = (std::ptr::null(), std::ptr::null());
         self.answer = Answer::Nothing;
         if self.shape.has_columns() {
             self.columns = plan.columns();
@@ -97,15 +101,16 @@ impl Receiver {
         }
     }
 
-    /// Has the answer that comes next get an entity tag. The preconditions outlive the plan's run.
-    pub(crate) fn validate(&mut self, preconditions: Option<&Preconditions<'_>>) {
+    /// Has the answer that comes next get an entity tag, and say to others what they may do with it. Both outlive the plan's run.
+    pub(crate) fn validate(&mut self, preconditions: Option<&Preconditions<'_>>, outward: Option<&Outward>) {
+        self.outward = outward.map_or(std::ptr::null(), std::ptr::from_ref);
         self.preconditions =
             preconditions.map_or(std::ptr::null(), |preconditions| std::ptr::from_ref(preconditions).cast());
     }
 
     /// Prepares for a plan whose rows are nobody's.
     pub(crate) fn discard(&mut self) {
-        self.preconditions = std::ptr::null();
+        (self.preconditions, self.outward) = (std::ptr::null(), std::ptr::null());
         (self.shape, self.column, self.scalar) = (Shape::Void, 0, false);
         self.answer = Answer::Nothing;
     }
@@ -365,9 +370,19 @@ impl Receiver {
             return;
         }
         let tag = tag.as_deref().map(|tag| Header { name: b"etag", value: tag.as_bytes() });
+        // SAFETY: null, or set for the plan that runs.
+        let outward = unsafe { self.outward.as_ref() }.filter(|_| validated.is_shown);
+        let has = |name: &[u8]| headers.iter().any(|header| header.name.eq_ignore_ascii_case(name));
+        let control = outward.filter(|_| !has(b"cache-control"));
+        let control =
+            control.map(|outward| Header { name: b"cache-control", value: outward.cache_control.as_bytes() });
+        let vary = outward.and_then(|outward| outward.vary.as_deref());
+        let vary = vary.map(|vary| Header { name: b"vary", value: vary.as_bytes() });
         let headers = headers
             .iter()
             .chain(&tag)
+            .chain(&control)
+            .chain(&vary)
             .filter(|header| status != 304 || conditions::is_of_unmodified(header.name));
         match build(buffer, status, content_type, headers, body) {
             Ok(buffer) => {
@@ -385,6 +400,8 @@ struct Validated<'r> {
     content_type: Option<&'r [u8]>,
     /// The entity tag that it gets.
     tag: Option<String>,
+    /// Whether it shows what is there, and does nothing more.
+    is_shown: bool,
     body: &'r [u8],
 }
 
@@ -405,7 +422,7 @@ impl Receiver {
         // What sets a cookie does more than show what is there.
         let shows = |_: &&Preconditions<'_>| status == 200 && given(b"set-cookie").is_none();
         let Some(preconditions) = preconditions.filter(shows) else {
-            return Some(Validated { status, content_type, tag: None, body });
+            return Some(Validated { status, content_type, tag: None, is_shown: false, body });
         };
         // A handler may know better.
         let tag = if given(b"etag").is_none() { Some(conditions::tag_of(body)) } else { None };
@@ -414,8 +431,10 @@ impl Receiver {
             last_modified: given(b"last-modified"),
         };
         match preconditions.judge(true, Some(now)) {
-            Verdict::Perform => Some(Validated { status, content_type, tag, body }),
-            Verdict::NotModified => Some(Validated { status: 304, content_type: None, tag, body: &[] }),
+            Verdict::Perform => Some(Validated { status, content_type, tag, is_shown: true, body }),
+            Verdict::NotModified => {
+                Some(Validated { status: 304, content_type: None, tag, is_shown: true, body: &[] })
+            }
             Verdict::Failed => None,
         }
     }

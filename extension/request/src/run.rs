@@ -16,13 +16,16 @@ use shared::routes::RouteCounters;
 use shared::settings;
 
 use super::bound_value::Bound;
+use super::caching::Outward;
 use super::call;
 use super::called::{self, Called};
 use super::current::{self, PathParameter};
 use super::endpoint::{Endpoint, Plans};
 use super::error_context::ErrorContext;
 use super::execute::{CATALOG_TRIES, execute};
+use super::function::Function;
 use super::guard::Guard;
+use super::inputs::Argument;
 use super::open::OpenPlans;
 use super::params::{self, RequestSource};
 use super::plan::{Origin, Plan};
@@ -60,6 +63,16 @@ pub(crate) struct Job<'j, 'r> {
     pub records: bool,
     /// Whether it is a request of `http.call`, whose errors are its caller's.
     pub called: bool,
+}
+
+/// What a request gives an endpoint.
+struct Given<'g> {
+    bound: &'g Bound<'g>,
+    path: &'g [PathParameter<'g>],
+    /// All arguments of its function; none if it is a statement.
+    arguments: Option<&'g [Argument]>,
+    /// What answers say to who keeps them outside; none if they say nothing.
+    outward: Option<&'g Outward>,
 }
 
 /// Before a second try after a deadlock: whoever waited for this request is only just waking up, and without a
@@ -260,7 +273,8 @@ impl Job<'_, '_> {
         called::forget();
         guard::forget_raised();
         if self.records {
-            reads::begin();
+            let caching = endpoint.registration.caching.as_ref();
+            reads::begin(caching.map(|caching| caching.vary.as_slice()));
         }
         let mut begun = None;
         let report = if self.called { Report::Quiet } else { Report::Log };
@@ -336,6 +350,7 @@ impl Job<'_, '_> {
             };
             let plan = &plans[place];
             // What stands for a call is the function's own text.
+            let arguments = function.as_ref().map(Function::arguments);
             let called = function.as_ref().filter(|_| plan.origin == Origin::Call);
             let called = called.map(|function| Called { version: function.version(), role, epoch: *checked });
             if self.shown && !plan.reads_only() {
@@ -343,7 +358,9 @@ impl Job<'_, '_> {
                 return Err(elsewhere());
             }
             let counters = if self.records { endpoint.counters() } else { None };
-            self.run_plan(plan, called, (&bound, path), counters, begun, context)
+            let outward = endpoint.registration.caching.as_ref().map(|caching| &caching.outward);
+            let given = Given { bound: &bound, path, arguments, outward };
+            self.run_plan(plan, called, &given, counters, begun, context)
         }
     }
 
@@ -352,19 +369,20 @@ impl Job<'_, '_> {
         &mut self,
         plan: &Plan,
         called: Option<Called>,
-        (bound, path): (&Bound<'_>, &[PathParameter<'_>]),
+        given: &Given<'_>,
         counters: Option<&RouteCounters>,
         begun: &Option<Begun>,
         context: &ErrorContext<'_>,
     ) -> Result<Answer, Mishap> {
         self.receiver.expect(plan, self.types, settings::MAX_RESPONSE.get() as usize);
-        self.receiver.validate(self.preconditions.as_ref());
+        let Given { bound, path, arguments, outward } = *given;
+        self.receiver.validate(self.preconditions.as_ref(), outward);
         let mut source = RequestSource::new(self.request, self.types);
         let ran = current::with(self.request, path, self.client, self.types, || {
             // SAFETY: by contract; nothing here owns memory while PostgreSQL is called.
             let run = || unsafe {
                 let parameters = parameters(plan, bound, self.request, self.types, &mut source);
-                reads::note_ends(plan, bound);
+                reads::note_ends(plan, bound, arguments, path);
                 match self.scope {
                     Scope::Shared => self.open.run(plan, called, parameters, self.receiver),
                     Scope::Own { .. } | Scope::Nested { .. } => {

@@ -9,6 +9,7 @@ use session::request_transaction::Scope;
 use session::{compiled, deployments, invalidations, log_rate, stored_settings};
 use shared::workers::WorkerEntry;
 
+use super::caching::Caching;
 use super::endpoint::Endpoint;
 use super::open::OpenPlans;
 use super::receiver::Receiver;
@@ -166,6 +167,11 @@ impl Runner {
     /// Whether the answers of the endpoint at this place have entity tags.
     pub fn validates(&self, place: usize) -> bool {
         self.table.as_ref().is_some_and(|table| table.endpoints[place].registration.validates)
+    }
+
+    /// How answers of the endpoint at this place are kept; none if they are not.
+    pub fn caching(&self, place: usize) -> Option<&Caching> {
+        self.table.as_ref().and_then(|table| table.endpoints[place].registration.caching.as_ref())
     }
 
     /// Whether the endpoint at this place has its plans, and they only read.

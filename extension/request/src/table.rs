@@ -11,6 +11,7 @@ use router::Router;
 use session::{invalidations, leftovers, settings_in_force, temporary};
 use shared::SERVED_VERSIONS;
 
+use super::caching::Caching;
 use super::endpoint::{Endpoint, Registration, Target};
 use super::types::Types;
 
@@ -217,7 +218,7 @@ fn owner_and_version(extension: Oid) -> (Oid, String) {
 
 fn routes(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Error> {
     let rows = client.select(
-        "select method, pattern, function, role::oid, search_path, owner, validates from http.route order by pattern, method",
+        "select method, pattern, function, role::oid, search_path, owner, validates, vary, max_entries from http.route order by pattern, method",
         None,
         &[],
     )?;
@@ -232,6 +233,10 @@ fn routes(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Error>
             role: row.get::<Oid>(4)?.unwrap_or(Oid::INVALID),
             search_path: search_path(row.get(5)?),
             validates: row.get::<bool>(7)?.unwrap_or_default(),
+            caching: match (row.get::<Vec<String>>(8)?, row.get::<i32>(9)?) {
+                (Some(vary), Some(most)) => Some(Caching::of(&vary, most.max(0) as usize)),
+                _ => None,
+            },
         })
     })
     .collect()
@@ -256,6 +261,7 @@ fn handlers(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Erro
             role: row.get::<Oid>(3)?.unwrap_or(Oid::INVALID),
             search_path: search_path(row.get(4)?),
             validates: false,
+            caching: None,
         })
     })
     .collect()

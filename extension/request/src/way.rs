@@ -47,8 +47,13 @@ impl Job<'_, '_> {
                 let is_plain = matches!(request.method(), "GET" | "HEAD") && request.body().is_empty();
                 if endpoints[place].registration.validates && is_plain {
                     let headers = request.headers().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-                    let preconditions = Preconditions::of(headers);
-                    self.records |= preconditions.revalidates() && self.runs_in_executor();
+                    let mut preconditions = Preconditions::of(headers);
+                    let keeps = endpoints[place].registration.caching.is_some();
+                    self.records |= (keeps || preconditions.revalidates()) && self.runs_in_executor();
+                    if keeps && self.runs_in_executor() && !preconditions.require() {
+                        // Its gateway asks them of what it keeps.
+                        preconditions = Preconditions::default();
+                    }
                     self.preconditions = Some(preconditions);
                 }
                 let (endpoint, guard) = Guard::of(request, endpoints, place, router);

@@ -9,6 +9,8 @@ create table http.route (
   search_path text not null,
   owner text,
   validates boolean not null default false,
+  vary text[] not null default '{}',
+  max_entries integer check (max_entries operator(pg_catalog.>) 0),
   primary key (method, pattern));
 comment on table http.route is 'Routes; change them by http.route() and http.unroute()';
 comment on column http.route.method is 'GET, POST and so on, in upper case, or * for all others';
@@ -18,6 +20,9 @@ comment on column http.route.role is 'The role that requests run as';
 comment on column http.route.search_path is 'search_path at registration, in which names resolve';
 comment on column http.route.owner is
   'Who owned the function at registration, by name; null is anybody. Another''s function of the same name does not answer';
+
+comment on column http.route.vary is 'What answers that are kept depend on beside path and arguments';
+comment on column http.route.max_entries is 'How many answers each gateway keeps; null if it keeps none';
 
 create table http.handler (
   name text not null primary key,
@@ -103,6 +108,12 @@ as 'MODULE_PATHNAME', 'howdah_validate';
 comment on function http.validate(text, text, boolean) is
   'Gives the answers of a route to GET an entity tag: who has the same already gets 304';
 
+create function http.cache(method text, pattern text, vary text[] default '{}', max_entries integer default 10000) returns void
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_cache';
+comment on function http.cache(text, text, text[], integer) is
+  'Keeps the answers of a route to GET until a commit changes what they have read; no entries take it back';
+
 create function http.handle(
   statement text, name text default 'default', priority integer default 0,
   role text default 'howdah_web', search_path text default http.registration_path())
@@ -134,12 +145,14 @@ comment on function http.unlisten(integer, text) is
 
 revoke all on function
   http.route(text, text, text, text, text), http.unroute(text, text), http.validate(text, text, boolean),
+  http.cache(text, text, text[], integer),
   http.handle(text, text, integer, text, text), http.unhandle(text),
   http.listen(integer, text, boolean, text, text), http.unlisten(integer, text),
   http.registration_path(), http.configuration_changed()
 from public;
 grant execute on function
   http.route(text, text, text, text, text), http.unroute(text, text), http.validate(text, text, boolean),
+  http.cache(text, text, text[], integer),
   http.handle(text, text, integer, text, text), http.unhandle(text),
   http.listen(integer, text, boolean, text, text), http.unlisten(integer, text), http.registration_path()
 to howdah_admin;

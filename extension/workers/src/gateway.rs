@@ -12,7 +12,7 @@
 //! A request whose answer waits for rows of a queue is [parked](dispatch::Parked) meanwhile; one for which
 //! the exchange has no room [waits](dispatch::Waiting). What is answered without running anything is counted by [`refusals`].
 //! [`listeners`] binds what the tables say, and [`leaving`] gives it up. [`certificates`] has what they speak TLS with, [`shown`] tells it to
-//! sessions, and [`handshakes`] tells the log what goes wrong. What comes by a listener that only sends clients to https is answered by
+//! sessions, and [`handshakes`] tells the log what goes wrong. What is [`remembered`] is answered by [`knowing`] it. What comes by a listener that only sends clients to https is answered by
 //! [`redirecting`]. Between two turns PostgreSQL gets its due: interrupts, barriers, invalidations, statistics.
 
 mod accounts;
@@ -21,9 +21,11 @@ mod buckets;
 mod certificates;
 mod deadline;
 mod flights;
+mod followers;
 mod handshakes;
 mod inline;
 mod kept_memory;
+mod knowing;
 mod leaving;
 pub mod listeners;
 mod redirecting;
@@ -216,6 +218,7 @@ impl Gateway<'_> {
         self.serve_postgres();
         self.cancel_gone();
         self.flights.deliver(&mut self.server);
+        self.follow_up();
         self.take_arrived();
         self.buckets.send(&mut self.flights, &mut self.server);
         self.flights.flush();
@@ -250,6 +253,7 @@ impl Gateway<'_> {
         self.was_woken
             || self.runner.table().is_none()
             || self.flights.any()
+            || self.flights.remembered.followers.any()
             || self.buckets.any()
             || self.accounts.are_late()
             || self.listeners.retry_soon()
@@ -433,16 +437,17 @@ impl Gateway<'_> {
             Way::Handlers(_) => table.handlers.clone(),
         };
         let gate = self.runner.number(endpoints.start);
-        let validated = gate.filter(|_| self.runner.validates(endpoints.start));
-        let known = validated.map_or(Known::Run, |gate| self.flights.remembered.look(&request, gate, now));
-        if let Known::Answer(response) = known {
-            log_unrun(&request, 304);
-            gate.iter().for_each(|&gate| shared().routes.get(gate as usize).record_remembered(now.elapsed()));
-            self.server.reply(arrived.ticket, response);
-            return;
+        let size = arrived.request.len();
+        let known = self.look(&request, (arrived.ticket, size), endpoints.start, gate, now);
+        match known {
+            Known::Answer(response, status) => {
+                let refused = Refused { gate: gate.unwrap_or(NO_GATE), ..refused };
+                return self.answer(&request, refused, (response, status), now);
+            }
+            Known::Follow => return self.flights.remembered.follow(arrived, now),
+            Known::Ask | Known::Run => {}
         }
         let runs_here = !matches!(known, Known::Ask) && !self.kept_memory.is_too_much();
-        let size = arrived.request.len();
         if !(runs_here && self.inline.may_run(&mut self.runner, endpoints.clone(), &request, size)) {
             self.flights.submit(arrived, gate, &mut self.server);
         } else if self.inline.has_room(arrived.request.len(), flights::memory_to_wait()) {
@@ -479,6 +484,8 @@ impl Gateway<'_> {
         }
         self.last_tick = Instant::now();
         self.flights.enforce_deadlines(&mut self.server);
+        self.flights.remembered.end_abandoned(&self.server);
+        self.follow_up();
         self.flights.follow_executors();
         self.flights.ask_for_executors();
         let counters = self.server.counters();

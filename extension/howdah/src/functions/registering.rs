@@ -15,6 +15,7 @@ use pgrx::prelude::*;
 use request::function::Function;
 use request::inputs::Input;
 use request::make_plan;
+use request::read_inputs::ReadInput;
 use request::types::Types;
 use router::Router;
 use session::authority::{
@@ -45,7 +46,7 @@ sql_function!(
             "insert into http.route as r (method, pattern, function, role, search_path, owner) values ($1, $2, $3, $4, $5, $6)
              on conflict (method, pattern) do update
              set function = excluded.function, role = excluded.role, search_path = excluded.search_path,
-               owner = excluded.owner, validates = false
+               owner = excluded.owner, validates = false, vary = default, max_entries = null
              where $7 or coalesce(r.owner, '') = $8 returning true",
             &[
                 method.as_str().into(),
@@ -89,28 +90,84 @@ sql_function!(
         let method = call.need_text(0, "method").to_uppercase();
         let pattern = call.need_text(1, "pattern");
         let validates: bool = call.need(2, "validates");
-        if !matches!(method.as_str(), "GET" | "*") {
-            refuse_with_hint(
-                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                &format!("answers to {method} have no entity tag"),
-                "Name the route of GET at the same path.",
-            );
-        }
+        check_reads(&method, "have no entity tag");
         check_route_owner(&method, pattern);
         let set = value_as_owner::<bool>(
-            "update http.route r set validates = $3 where r.method = $1 and r.pattern = $2 returning true",
+            // What is kept has a tag, by which who has it already is told so.
+            "update http.route r set validates = $3, max_entries = case when $3 then r.max_entries end
+             where r.method = $1 and r.pattern = $2 returning true",
             &[method.as_str().into(), pattern.into(), validates.into()],
         );
-        if set.is_none() {
-            refuse_with_hint(
-                PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
-                &format!("there is no route {method} {pattern}"),
-                "http.route() makes one, and replaces what was said of it before.",
-            );
-        }
+        check_set(set, &method, pattern);
         Datum::null()
     }
 );
+
+sql_function!(
+    /// `http.cache(method, pattern, vary, max_entries)`
+    howdah_cache,
+    |call| {
+        refuse_restricted();
+        let method = call.need_text(0, "method").to_uppercase();
+        let pattern = call.need_text(1, "pattern");
+        let vary: Vec<Option<String>> = call.need(2, "vary");
+        let most: i32 = call.need(3, "max_entries");
+        check_reads(&method, "are not kept");
+        let vary: Vec<String> = vary.iter().map(|name| varied(name.as_deref().unwrap_or_default())).collect();
+        if vary.len() > MOST_VARIED {
+            refuse(INVALID, &format!("vary has {} names, and {MOST_VARIED} are the most", vary.len()));
+        }
+        if most < 0 {
+            refuse(INVALID, &format!("max_entries is {most}; it is 0, which keeps nothing, or more"));
+        }
+        check_route_owner(&method, pattern);
+        let set = value_as_owner::<bool>(
+            "update http.route r set validates = r.validates or $4 > 0, vary = $3, max_entries = nullif($4, 0)
+             where r.method = $1 and r.pattern = $2 returning true",
+            &[method.as_str().into(), pattern.into(), vary.into(), most.into()],
+        );
+        check_set(set, &method, pattern);
+        Datum::null()
+    }
+);
+
+const INVALID: PgSqlErrorCode = PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
+
+/// Names that answers of a route may vary by.
+const MOST_VARIED: usize = 16;
+
+/// A name of `vary` as it is kept: headers in lower case.
+fn varied(name: &str) -> String {
+    match ReadInput::of_vary(name) {
+        Some(input) => input.vary(),
+        None => refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            &format!("{name:?} is nothing that answers vary by"),
+            "Name a header or a cookie: header:accept-language, cookie:lang.",
+        ),
+    }
+}
+
+/// Refuses what is said of answers to another method than GET.
+fn check_reads(method: &str, what: &str) {
+    if !matches!(method, "GET" | "*") {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            &format!("answers to {method} {what}"),
+            "Name the route of GET at the same path.",
+        );
+    }
+}
+
+fn check_set(set: Option<bool>, method: &str, pattern: &str) {
+    if set.is_none() {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
+            &format!("there is no route {method} {pattern}"),
+            "http.route() makes one, and replaces what was said of it before.",
+        );
+    }
+}
 
 sql_function!(
     /// `http.handle(statement, name, priority, role, search_path)`

@@ -1,6 +1,8 @@
 //! Requests on their way through the exchange: submitted, running, or coming back. [`late`] are those that take too long;
-//! [`limits`] tells who goes next what it has to know of executors and queues.
+//! [`known`] is what
+//! becomes of an answer that may be remembered; [`limits`] tells who goes next what it has to know of executors and queues.
 
+mod known;
 mod late;
 mod limits;
 
@@ -14,7 +16,6 @@ use message::Request;
 use pg::out_of_memory::may_fail;
 use problem::Problem;
 use request::later::LATER;
-use request::reads::{READ, Read};
 use shared::routes::Unrun;
 use shared::workers::{Kind, WorkerState};
 use shared::{Lane, settings, shared};
@@ -123,7 +124,7 @@ const NO_ROOM_TO_WAIT: &str = "the gateway holds as many requests that wait as h
 /// Requests that have waited for too long and are answered in one turn.
 const LATE: usize = 512;
 /// Bytes of a request that is kept while it runs, so that it can be run again.
-const KEPT: usize = 4 << 10;
+pub(super) const KEPT: usize = 4 << 10;
 /// Bytes of responses that one turn takes. With more about to come the loop does not sleep.
 const DELIVERED: usize = 1 << 20;
 /// Time between two nudges of the supervisor.
@@ -441,7 +442,7 @@ impl Flights {
         match outcome {
             Outcome::Answered(code) if code & LATER != 0 => self.park(flight, ticket, code, server),
             Outcome::Answered(code) => {
-                let response = if code & READ == 0 { flight.response } else { self.remember(flight) };
+                let response = self.settle(flight, ticket, code, server);
                 server.reply(ticket, response);
             }
             Outcome::Died if flight.bucket_of.is_some() => {
@@ -452,18 +453,6 @@ impl Flights {
                 self.refusals.refuse(server, flight.refused(ticket), &died(), unrun);
             }
         }
-    }
-
-    /// Remembers an answer by what it has read, which stands in front of it. The answer itself.
-    fn remember(&mut self, flight: Flight) -> Vec<u8> {
-        let Flight { mut response, kept, .. } = flight;
-        let Some((read, length)) = Read::parse(&response) else { return response };
-        response.drain(..length);
-        let request = kept.as_ref().map(|arrived| Request::parse(&arrived.request));
-        if let Some(Ok(request)) = request {
-            self.remembered.remember(&request, &response, read);
-        }
-        response
     }
 
     /// Keeps an answer until rows come or its time is over, if there is room for it.
@@ -516,10 +505,11 @@ impl Flights {
     /// Cancels the request of a client that has gone. False if it is not here.
     pub(crate) fn cancel(&mut self, ticket: Ticket) -> bool {
         if let Some(request) = self.waiting.forget(ticket) {
+            self.remembered.followers.forget(ticket);
             record_left(request.gate, request.since);
             return true;
         }
-        if self.parked.forget(ticket) {
+        if self.parked.forget(ticket) || self.remembered.followers.forget(ticket) {
             return true;
         }
         let Some(slot) = self.slots.remove(&ticket) else { return false };

@@ -1,25 +1,36 @@
-//! Entity tags that are remembered, with what their answers have read: who has such an answer gets 304, and nothing runs.
+//! Answers that are remembered, with what they have read: who asks for the same gets them, and nothing runs.
 //!
-//! What is asked for by a tag and not remembered is run by an executor, which notes what it reads. So short requests leave the inline lane for that,
-//! unless it does not pay: where answers change more often than they are asked for, or cannot be remembered.
+//! Of a route with validators the entity tag is remembered: who has such an answer gets 304. Of a route for which `http.cache` was called the whole
+//! answer is kept. What is not there is run by an executor, which notes what it reads. So short requests leave the inline lane for that,
+//! unless it does not pay: where answers change more often than they are asked for, or cannot be kept.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use cache::Cache;
+use ::gateway::{Arrived, Server, Ticket};
+use cache::{Cache, Shares};
 use conditions::{Preconditions, Validators, Verdict};
 use message::{Request, Response, ResponseBuilder};
 use pg::guard::Report;
-use request::read_inputs::ReadInput;
+use request::caching::Caching;
+use request::read_inputs::{ReadInput, write_inputs};
 use request::reads::Read;
 use session::{file_settings, own_transaction};
 use shared::settings;
 
+use super::flights::KEPT;
+use super::followers::{Follower, Followers};
+
 /// What is remembered of the routes of a database, by what was asked.
 pub(crate) struct Remembered {
-    answers: Cache<Entry>,
+    /// Of routes whose answers have tags.
+    tags: Cache<Entry>,
+    /// Of routes whose answers are kept, by the numbers of their counters.
+    kept: Shares<Entry>,
     /// By the numbers of their counters.
-    scores: HashMap<u32, Score>,
+    routes: HashMap<u32, Route>,
+    /// Those that wait for the answer to an equal request.
+    pub followers: Followers,
     /// For the key of a look-up.
     key: Vec<u8>,
 }
@@ -28,17 +39,29 @@ pub(crate) struct Remembered {
 enum Entry {
     /// An executor was asked at this time: whoever else asks meanwhile runs as usual.
     Asked(Instant),
-    /// Answers depend on these parts of the request as well: what is known stands at their values.
-    Varies(Vec<ReadInput>),
+    /// The answer could not be kept at this time: whoever asks soon after runs as usual.
+    Unkept(Instant),
     /// An answer.
-    Tagged(Tagged),
+    Answer(Answer),
 }
 
-/// An answer without its body.
-struct Tagged {
-    /// A [`message::Response`] with status 304.
-    response: Vec<u8>,
+/// An answer, and what it has read.
+struct Answer {
+    /// The same to who has it already: a [`message::Response`] with status 304.
+    unmodified: Vec<u8>,
+    /// The whole of it, if that is kept.
+    whole: Option<Vec<u8>>,
     read: Read,
+}
+
+/// What is known of a route.
+#[derive(Default)]
+struct Route {
+    /// Parts of the request that its answers depend on, beside the path. They become more: a key begins with their number.
+    inputs: Vec<ReadInput>,
+    score: Score,
+    /// How many answers are kept; none if their tags are.
+    most: Option<usize>,
 }
 
 /// Whether it pays to remember the answers of a route.
@@ -54,6 +77,8 @@ struct Score {
 
 /// For so many requests one has to be answered without a run.
 const PAYS: u32 = 4;
+/// The same where answers are kept as a whole, which saves more.
+const PAYS_WHOLE: u32 = 16;
 /// How long an executor may take until another is asked the same.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// Requests that are sent to executors before anybody knows.
@@ -63,12 +88,19 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// After so many what was before counts half.
 const FADES: u32 = 1 << 10;
 
-/// What is to be done with a request that names a tag.
+/// Bytes of a request whose answer is remembered: it is there still when the answer comes.
+const LONGEST: usize = KEPT;
+/// Parts of the request that answers of one route may depend on.
+const MOST_INPUTS: usize = 128;
+
+/// What is to be done with a request.
 pub(crate) enum Known {
-    /// It is answered by this, a [`message::Response`].
-    Answer(Vec<u8>),
+    /// It is answered by this, a [`message::Response`], with this status.
+    Answer(Vec<u8>, u16),
     /// An executor runs it, and what it has read is told.
     Ask,
+    /// It waits for the answer to an equal one.
+    Follow,
     /// It runs like any other.
     Run,
 }
@@ -77,63 +109,177 @@ impl Remembered {
     /// Nothing.
     pub(super) fn new() -> Remembered {
         Remembered {
-            answers: Cache::new(settings::MAX_REMEMBERED.get() as usize),
-            scores: HashMap::new(),
+            tags: Cache::new(settings::MAX_REMEMBERED.get() as usize),
+            kept: Shares::new(settings::MAX_CACHED.get() as usize),
+            routes: HashMap::new(),
+            followers: Followers::default(),
             key: Vec::new(),
         }
     }
 
     /// Forgets everything: routes or settings are others now.
     pub(crate) fn clear(&mut self) {
-        self.answers.clear();
-        self.scores.clear();
-        self.answers.limit(settings::MAX_REMEMBERED.get() as usize);
+        self.tags.clear();
+        self.kept.clear();
+        self.routes.clear();
+        self.followers.end_all();
+        self.tags.limit(settings::MAX_REMEMBERED.get() as usize);
+        self.kept.limit(settings::MAX_CACHED.get() as usize);
     }
 
-    /// What is known of a request to a route that validates; `gate` is the number of its counters.
-    pub(crate) fn look(&mut self, request: &Request<'_>, gate: u32, now: Instant) -> Known {
-        if !matches!(request.method(), "GET" | "HEAD") || !request.body().is_empty() {
+    /// What is known of a request to a route with validators, whose answers are kept if it says how; `gate` is the number of its counters.
+    pub(crate) fn look(
+        &mut self,
+        request: &Request<'_>,
+        (ticket, size): (Ticket, usize),
+        gate: u32,
+        caching: Option<&Caching>,
+        now: Instant,
+    ) -> Known {
+        if !is_plain(request) || size > LONGEST {
             return Known::Run;
         }
-        let headers = request.headers().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-        let preconditions = Preconditions::of(headers);
-        if !preconditions.revalidates() {
+        let preconditions = preconditions(request);
+        if caching.is_none() && !preconditions.revalidates() {
             return Known::Run;
         }
-        self.write_key(request);
-        let score = self.scores.entry(gate).or_default();
-        match self.answers.get(&self.key) {
+        let route = self.routes.entry(gate).or_insert_with(|| Route::new(caching));
+        if !route.write_key(gate, request, &mut self.key) {
+            // What cannot be read fails.
+            return Known::Run;
+        }
+        let known = match route.most {
+            Some(_) => self.kept.get(gate, &self.key),
+            None => self.tags.get(&self.key),
+        };
+        match known {
             // SAFETY: on the main thread.
-            Some(Entry::Tagged(tagged)) if unsafe { tagged.read.holds() } => {
-                if tagged.answers(&preconditions) {
-                    score.answered += 1;
-                    return Known::Answer(tagged.response.clone());
-                }
-                // What it has is old: it gets the body, which is known to nobody here.
-                return Known::Run;
+            Some(Entry::Answer(answer)) if unsafe { answer.read.holds() } => {
+                let known = answer.to(&preconditions);
+                route.score.answered += u32::from(known.is_some());
+                // Who has what is old gets the body, and that may be known to nobody here.
+                return known.unwrap_or(Known::Run);
             }
             Some(Entry::Asked(since)) if now.saturating_duration_since(*since) < PATIENCE => {
                 return Known::Run;
             }
+            Some(Entry::Unkept(since)) if now.saturating_duration_since(*since) < PAUSE => {
+                return Known::Run;
+            }
             _ => {}
         }
-        if !score.pays(now) {
+        if preconditions.require() {
+            // What it gets may be nobody else's.
             return Known::Run;
         }
-        self.answers.insert(&self.key, Entry::Asked(now), size_of::<Entry>());
+        if self.followers.may_follow(&self.key, size) {
+            return Known::Follow;
+        }
+        let keeps = route.most.is_some();
+        if !route.score.pays(if keeps { PAYS_WHOLE } else { PAYS }, now) {
+            return Known::Run;
+        }
+        if keeps {
+            self.followers.lead(&self.key, ticket);
+        } else {
+            self.tags.insert(&self.key, Entry::Asked(now), size_of::<Entry>());
+        }
         Known::Ask
     }
 
-    /// Remembers the answer to a request, which has read this.
-    pub(crate) fn remember(&mut self, request: &Request<'_>, response: &[u8], read: Read) {
+    /// Has a request wait for the answer to an equal one, as the last look has said.
+    pub(crate) fn follow(&mut self, arrived: Arrived, since: Instant) {
+        let follower = Follower { arrived, since, asked: changes::now() };
+        self.followers.follow(&self.key, follower);
+    }
+
+    /// Notes that the answer to a request could not be kept.
+    pub(crate) fn give_up(&mut self, request: &Request<'_>, gate: u32) {
+        let Some(route) = self.routes.get(&gate) else { return };
+        if route.most.is_some() && is_plain(request) && route.write_key(gate, request, &mut self.key) {
+            self.insert(gate, Entry::Unkept(Instant::now()), size_of::<Entry>());
+        }
+    }
+
+    /// Has those looked at anew, to run side by side, who wait for what has failed, or was late.
+    pub(crate) fn end_abandoned(&mut self, server: &Server) {
+        for key in self.followers.end_abandoned(server) {
+            let Some(gate) = key.first_chunk().map(|number| u32::from_le_bytes(*number)) else { continue };
+            self.key = key.into_vec();
+            self.insert(gate, Entry::Unkept(Instant::now()), size_of::<Entry>());
+        }
+    }
+
+    /// Whether a request asks for what the answer that was remembered last is the answer to.
+    pub(crate) fn is_answered_so(&self, request: &Request<'_>, gate: u32) -> bool {
+        let mut key = Vec::with_capacity(self.key.len());
+        let route = self.routes.get(&gate);
+        route.is_some_and(|route| route.write_key(gate, request, &mut key)) && key == self.key
+    }
+
+    /// Keeps something by the key that was written last.
+    fn insert(&mut self, gate: u32, entry: Entry, bytes: usize) {
+        match self.routes.get(&gate).and_then(|route| route.most) {
+            Some(most) => self.kept.insert(gate, &self.key, entry, bytes, most),
+            None => self.tags.insert(&self.key, entry, bytes),
+        }
+    }
+
+    /// Whether the answers of a route are kept, and their conditions asked here.
+    pub(crate) fn keeps(&self, gate: u32) -> bool {
+        self.routes.get(&gate).is_some_and(|route| route.most.is_some())
+    }
+
+    /// Remembers the answer to a request, which has read this. Whether it may be given to others.
+    pub(crate) fn remember(&mut self, request: &Request<'_>, gate: u32, response: &[u8], read: Read) -> bool {
         // It may have run before the executor has read the configuration that counts here, or after.
         let is_by_same_settings = read.settings == file_settings::fingerprint();
-        let Some(response) = unmodified(response).filter(|_| is_by_same_settings) else { return };
-        self.note_inputs(request, &read.inputs);
-        self.write_key(request);
-        let bytes = response.len() + 4 * read.things.len() + size_of::<Entry>();
-        self.answers.insert(&self.key, Entry::Tagged(Tagged { response, read }), bytes);
+        let Some(unmodified) = unmodified(response).filter(|_| is_by_same_settings) else { return false };
+        let Some(route) = self.routes.get_mut(&gate) else { return false };
+        let whole = route.most.map(|_| response.to_vec());
+        if whole.is_some() && !may_be_kept(response) {
+            return false;
+        }
+        route.note(&read.inputs);
+        if !route.knows(&read.inputs) || !route.write_key(gate, request, &mut self.key) {
+            return false;
+        }
+        let bytes = unmodified.len() + whole.as_ref().map_or(0, Vec::len) + 4 * read.things.len();
+        let answer = Answer { unmodified, whole, read };
+        self.insert(gate, Entry::Answer(answer), bytes + size_of::<Entry>());
+        true
     }
+}
+
+/// What a client gets that has asked so for an answer whose conditions no executor has asked: the same, or that it has it already.
+pub(crate) fn conditional(request: &Request<'_>, response: Vec<u8>) -> (Vec<u8>, bool) {
+    let preconditions = preconditions(request);
+    if preconditions.is_empty() || !is_plain(request) {
+        return (response, false);
+    }
+    match unmodified(&response) {
+        Some(unmodified) if verdict(&preconditions, &unmodified) == Verdict::NotModified => {
+            (unmodified, true)
+        }
+        _ => (response, false),
+    }
+}
+
+/// Whether it asks for what is there, and for nothing else.
+fn is_plain(request: &Request<'_>) -> bool {
+    matches!(request.method(), "GET" | "HEAD") && request.body().is_empty()
+}
+
+fn preconditions<'r>(request: &Request<'r>) -> Preconditions<'r> {
+    Preconditions::of(request.headers().map(|(name, value)| (name.as_bytes(), value.as_bytes())))
+}
+
+/// What becomes of conditions by an answer.
+fn verdict(preconditions: &Preconditions<'_>, response: &[u8]) -> Verdict {
+    let Ok(response) = Response::parse(response) else { return Verdict::Perform };
+    let header = |wanted: &[u8]| response.headers().find(|(name, _)| *name == wanted).map(|(_, value)| value);
+    let now = Validators { tag: header(b"etag"), last_modified: header(b"last-modified") };
+    preconditions.judge(true, Some(now))
 }
 
 /// Has prepared transactions of an earlier life of the server marked, before which nothing holds.
@@ -144,68 +290,59 @@ pub(super) fn get_ready() {
     }
 }
 
-/// What is asked for: by GET and HEAD alike.
-fn write_path(key: &mut Vec<u8>, request: &Request<'_>) {
-    key.clear();
-    key.extend_from_slice(request.raw_path().as_bytes());
-    // Neither has one.
-    key.push(b'?');
-    key.extend_from_slice(request.query_string().as_bytes());
-}
+impl Route {
+    fn new(caching: Option<&Caching>) -> Route {
+        Route {
+            inputs: caching.map_or(Vec::new(), |caching| caching.vary.clone()),
+            score: Score::default(),
+            most: caching.map(|caching| caching.most),
+        }
+    }
 
-impl Remembered {
-    /// The key of a request: its path and query string, and the values of what its answers depend on besides, as far as that is known.
-    fn write_key(&mut self, request: &Request<'_>) {
-        write_path(&mut self.key, request);
-        let Some(Entry::Varies(inputs)) = self.answers.get(&self.key) else { return };
+    /// Writes what is asked for: by GET and HEAD alike. False if its query string cannot be read.
+    fn write_key(&self, gate: u32, request: &Request<'_>, key: &mut Vec<u8>) -> bool {
+        let path = request.raw_path().as_bytes();
+        key.clear();
+        key.extend_from_slice(&gate.to_le_bytes());
+        key.extend_from_slice(&(path.len() as u32).to_le_bytes());
+        key.extend_from_slice(path);
+        write_inputs(&self.inputs, request, key)
+    }
+
+    /// Notes what answers depend on, beside what was known before.
+    fn note(&mut self, inputs: &[ReadInput]) {
         for input in inputs {
-            // No value has one; what is not there differs from what is empty.
-            self.key.push(b'\n');
-            if let Some(value) = input.value(request) {
-                self.key.push(b'=');
-                self.key.extend_from_slice(value.as_bytes());
+            if !self.inputs.contains(input) && self.inputs.len() < MOST_INPUTS {
+                self.inputs.push(input.clone());
             }
         }
     }
 
-    /// Notes what answers to a request depend on, beside what was known before.
-    fn note_inputs(&mut self, request: &Request<'_>, inputs: &[ReadInput]) {
-        write_path(&mut self.key, request);
-        let mut all = match self.answers.get(&self.key) {
-            Some(Entry::Varies(known)) => known.clone(),
-            _ => Vec::new(),
-        };
-        let known = all.len();
-        for input in inputs {
-            if !all.contains(input) {
-                all.push(input.clone());
-            }
-        }
-        if all.len() > known {
-            let bytes = all.iter().map(|input| size_of::<ReadInput>() + input.text().len()).sum();
-            self.answers.insert(&self.key, Entry::Varies(all), bytes);
-        }
+    /// Whether a key tells all that an answer has read.
+    fn knows(&self, inputs: &[ReadInput]) -> bool {
+        inputs.iter().all(|input| self.inputs.contains(input))
     }
 }
 
-impl Tagged {
-    /// Whether it is what a client has that says so.
-    fn answers(&self, preconditions: &Preconditions<'_>) -> bool {
-        let Ok(response) = Response::parse(&self.response) else { return false };
-        let header =
-            |wanted: &[u8]| response.headers().find(|(name, _)| *name == wanted).map(|(_, value)| value);
-        let now = Validators { tag: header(b"etag"), last_modified: header(b"last-modified") };
-        preconditions.judge(true, Some(now)) == Verdict::NotModified
+impl Answer {
+    /// What a client gets that has asked so; none if that is not known here.
+    fn to(&self, preconditions: &Preconditions<'_>) -> Option<Known> {
+        match verdict(preconditions, &self.unmodified) {
+            Verdict::NotModified => Some(Known::Answer(self.unmodified.clone(), 304)),
+            Verdict::Perform => self.whole.clone().map(|whole| Known::Answer(whole, 200)),
+            Verdict::Failed => None,
+        }
     }
 }
 
 impl Score {
-    fn pays(&mut self, now: Instant) -> bool {
+    /// Whether it is asked once more, where so many may be asked for one that is answered without a run.
+    fn pays(&mut self, most: u32, now: Instant) -> bool {
         if self.asked > FADES {
             self.asked /= 2;
             self.answered /= 2;
         }
-        let pays = self.asked < TRIED + self.answered.saturating_mul(PAYS);
+        let pays = self.asked < TRIED + self.answered.saturating_mul(most);
         if !pays && self.again.is_some_and(|again| now < again) {
             return false;
         }
@@ -213,6 +350,16 @@ impl Score {
         self.asked += 1;
         true
     }
+}
+
+/// Whether an answer may be kept as a whole: it is one, and does not say otherwise.
+fn may_be_kept(response: &[u8]) -> bool {
+    Response::parse(response).is_ok_and(|response| {
+        let forbids = |(name, value): (&[u8], &[u8])| {
+            name == b"cache-control" && value.to_ascii_lowercase().windows(8).any(|part| part == b"no-store")
+        };
+        response.status() == 200 && !response.headers().any(forbids)
+    })
 }
 
 /// The same answer to who has it already; none if it has something that is of one time or one client alone, or no tag.

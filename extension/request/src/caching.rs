@@ -1,0 +1,53 @@
+//! What a route says of its answers that may be kept.
+
+use super::read_inputs::ReadInput;
+
+/// A route whose answers are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caching {
+    /// What they depend on beside path and arguments: headers and cookies.
+    pub vary: Vec<ReadInput>,
+    /// How many each gateway keeps.
+    pub most: usize,
+    /// What they say to others who may keep them.
+    pub outward: Outward,
+}
+
+/// What an answer says to browsers and proxies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outward {
+    /// The value of `Cache-Control`.
+    pub cache_control: &'static str,
+    /// The value of `Vary`, if it depends on a header.
+    pub vary: Option<String>,
+}
+
+impl Caching {
+    /// Of what is stored: names as [`ReadInput::of_vary`] takes them, of which others are left out.
+    pub(crate) fn of(names: &[String], most: usize) -> Caching {
+        let vary: Vec<ReadInput> = names.iter().filter_map(|name| ReadInput::of_vary(name)).collect();
+        let outward = Outward::of(&vary);
+        Caching { vary, most, outward }
+    }
+}
+
+impl Outward {
+    /// Nobody outside hears of a commit: whoever keeps an answer has to ask whether it still holds. What depends on who asks is kept by nobody
+    /// between.
+    fn of(vary: &[ReadInput]) -> Outward {
+        let mut names: Vec<&str> = Vec::new();
+        for input in vary {
+            let name = match input {
+                ReadInput::Header(name) => name,
+                ReadInput::Cookie(_) => "cookie",
+                ReadInput::Query(_) => continue,
+            };
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let is_of_one = names.iter().any(|name| matches!(*name, "cookie" | "authorization"));
+        let cache_control = if is_of_one { "private, no-cache" } else { "no-cache" };
+        Outward { cache_control, vary: (!names.is_empty()).then(|| names.join(", ")) }
+    }
+}

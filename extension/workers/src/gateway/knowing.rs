@@ -1,0 +1,58 @@
+//! Requests that are answered by what is remembered.
+
+use std::time::Instant;
+
+use ::gateway::{SMALL_REPLY, Ticket};
+use message::Request;
+use problem::Problem;
+use shared::shared;
+
+use super::flights::NO_ROOM;
+use super::refusals::Refused;
+use super::remembered::Known;
+use super::{Gateway, log_unrun};
+
+impl Gateway<'_> {
+    /// What is known of a request for the endpoint at this place.
+    pub(super) fn look(
+        &mut self,
+        request: &Request<'_>,
+        arrived: (Ticket, usize),
+        place: usize,
+        gate: Option<u32>,
+        now: Instant,
+    ) -> Known {
+        let Some(gate) = gate.filter(|_| self.runner.validates(place)) else { return Known::Run };
+        self.flights.remembered.look(request, arrived, gate, self.runner.caching(place), now)
+    }
+
+    /// Looks anew at those who have waited for an answer that is not theirs.
+    pub(super) fn follow_up(&mut self) {
+        for follower in self.flights.remembered.followers.take_again() {
+            if self.server.waits(follower.arrived.ticket) {
+                self.dispatch(follower.arrived, follower.since);
+            }
+        }
+    }
+
+    /// Answers a request by what is known, without running anything.
+    pub(super) fn answer(
+        &mut self,
+        request: &Request<'_>,
+        refused: Refused<'_>,
+        (response, status): (Vec<u8>, u16),
+        now: Instant,
+    ) {
+        if response.len() > SMALL_REPLY && response.len() > self.flights.room(&self.server) {
+            log_unrun(request, 503);
+            return self.flights.refusals.answer(&mut self.server, refused, &Problem::new(503, NO_ROOM));
+        }
+        log_unrun(request, status);
+        let counters = shared().routes.get(refused.gate as usize);
+        match status {
+            304 => counters.record_remembered(now.elapsed()),
+            _ => counters.record_cached(now.elapsed()),
+        }
+        self.server.reply(refused.ticket, response);
+    }
+}

@@ -1,0 +1,292 @@
+//! Answers that are kept: nothing runs for them, and nobody gets one that is older than what somebody knows.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use howdah_tests::Reply;
+use howdah_tests::platform::{Platform, wait_for};
+
+const ROUTES: &str = "
+    create table book (id integer primary key, title text not null, owner text not null default 'all');
+    insert into book select number, 'title ' || number from generate_series(1, 20) number;
+    create table other (id integer);
+    grant select on book, other to howdah_web;
+    create function book(id integer) returns book language sql stable begin atomic select book from book where book.id = book.id and book.id = $1; end;
+    create function books(first integer default 1, words text[] default '{}') returns setof book language plpgsql stable as
+      'begin return query select * from book where id >= first and (words = ''{}'' or title = any (words)) order by id limit 3; end';
+    create function mine() returns setof book language sql stable begin atomic select * from book where owner = http.cookie('who') order by id; end;
+    create function greeting() returns text language sql stable return case when http.header_value('accept-language') = 'de' then 'Hallo' else 'Hello' end;
+    create function clock() returns text language sql stable return now();
+    create function nap(seconds double precision) returns void language internal immutable strict as 'pg_sleep';
+    create function slow(name text default '') returns text language plpgsql stable as
+      'begin perform nap(0.5 + length(name) * 0.0); if name = ''bad'' then raise ''bad'' using errcode = ''PT409''; end if; return (select count(*) from other); end';
+    select http.route('GET', '/books/{id}', 'book'), http.route('GET', '/books', 'books'), http.route('GET', '/mine', 'mine'),
+      http.route('GET', '/greeting', 'greeting'), http.route('GET', '/clock', 'clock'), http.route('GET', '/slow', 'slow');
+    select http.cache('GET', '/books/{id}'), http.cache('GET', '/books'), http.cache('GET', '/mine', vary => '{cookie:who}'),
+      http.cache('GET', '/greeting'), http.cache('GET', '/clock'), http.cache('GET', '/slow')";
+
+fn platform() -> Platform {
+    let platform = Platform::start();
+    platform.sql(ROUTES);
+    wait_for("the routes", || platform.get("/books/1").status == 200);
+    platform
+}
+
+fn cached(platform: &Platform, pattern: &str) -> i64 {
+    let value = platform.value(&format!("select cached from http.stats where pattern = '{pattern}'"));
+    value.and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+fn ask(platform: &Platform, path: &str, headers: &[(&str, &str)]) -> Reply {
+    platform.connect().request("GET", path, headers, b"")
+}
+
+/// Asks until the answer is one that was kept.
+fn keep(platform: &Platform, pattern: &str, path: &str, headers: &[(&str, &str)]) -> Reply {
+    let before = cached(platform, pattern);
+    let mut reply = ask(platform, path, headers);
+    wait_for(&format!("{path} is kept"), || {
+        reply = ask(platform, path, headers);
+        assert_eq!(reply.status, 200, "{path}: {}", reply.text());
+        cached(platform, pattern) > before
+    });
+    reply
+}
+
+#[test]
+fn what_is_kept_is_answered_without_a_run_until_something_changes() {
+    let platform = platform();
+    let first = ask(&platform, "/books/1", &[]);
+    let kept = keep(&platform, "/books/{id}", "/books/1", &[]);
+    assert_eq!(kept.body, first.body);
+    let names = ["content-type", "etag", "cache-control", "vary"];
+    assert_eq!(names.map(|name| kept.header(name)), names.map(|name| first.header(name)));
+    assert_eq!(kept.header("cache-control"), Some("no-cache"));
+    let tag = kept.header("etag").unwrap();
+    let head = platform.connect().request("HEAD", "/books/1", &[], b"");
+    assert_eq!((head.status, head.header("etag"), head.body.len()), (200, Some(tag), 0));
+    let unchanged = ask(&platform, "/books/1", &[("If-None-Match", tag)]);
+    assert_eq!((unchanged.status, unchanged.header("etag")), (304, Some(tag)));
+    assert_eq!(unchanged.header("cache-control"), Some("no-cache"));
+    assert_eq!(ask(&platform, "/books/1", &[("If-None-Match", "\"other\"")]).body, first.body);
+    assert_eq!(ask(&platform, "/books/1", &[("If-Match", "\"other\"")]).status, 412);
+    for change in [
+        "update book set title = 'changed' where id = 1",
+        "delete from book where id = 2",
+        "alter table book add column more text",
+        "revoke select on book from howdah_web; grant select on book to howdah_web; update book set title = 'again' where id = 1",
+    ] {
+        let before = keep(&platform, "/books/{id}", "/books/1", &[]);
+        platform.sql("insert into other values (1)");
+        let count = cached(&platform, "/books/{id}");
+        assert_eq!(ask(&platform, "/books/1", &[]).body, before.body);
+        assert_eq!(cached(&platform, "/books/{id}"), count + 1, "{change}");
+        platform.sql(change);
+        let after = ask(&platform, "/books/1", &[]);
+        let now = platform.value("select row_to_json(b) from book b where id = 1").unwrap();
+        assert_eq!(after.text(), now, "{change}");
+    }
+    platform.sql("revoke select on book from howdah_web");
+    assert_eq!(ask(&platform, "/books/1", &[]).status, 403);
+}
+
+#[test]
+fn arguments_are_what_it_is_kept_by_and_nothing_else_is() {
+    let platform = platform();
+    let plain = keep(&platform, "/books", "/books", &[]);
+    let count = cached(&platform, "/books");
+    for number in 0..20 {
+        assert_eq!(ask(&platform, &format!("/books?unknown={number}&_={number}"), &[]).body, plain.body);
+    }
+    assert_eq!(cached(&platform, "/books"), count + 20);
+    // Each of them is asked for twice, so that the second may be what is kept of another.
+    let paths = [
+        "/books?first=4",
+        "/books?first=%34",
+        "/books?first=5",
+        "/books?first=",
+        "/books?words=title+7",
+        "/books?words=title+7&words=title+8",
+        "/books?words=title+8&words=title+7",
+        "/books?words=title+7%26words%3Dtitle+8",
+        "/books?first=4&words=title+7",
+        "/books?words=title+7&first=4",
+        "/books?words=",
+    ];
+    let plain = |path: &str| {
+        let target = path.replace('\'', "''");
+        platform.value(&format!("select convert_from((http.call('GET', '{target}')).body, 'UTF8')")).unwrap()
+    };
+    for _ in 0..3 {
+        for path in paths {
+            let reply = ask(&platform, path, &[]);
+            assert_eq!((reply.status, reply.text()), (200, plain(path)), "{path}");
+        }
+    }
+    for path in ["/books?first=x", "/books?first=%ff"] {
+        (0..3).for_each(|_| assert_eq!(ask(&platform, path, &[]).status, 400));
+    }
+}
+
+#[test]
+fn what_vary_names_is_a_part_of_what_is_asked() {
+    let platform = platform();
+    platform.sql("update book set owner = 'ann' where id = 1; update book set owner = 'bob' where id = 2");
+    for _ in 0..3 {
+        for (cookie, title) in [("who=ann", "title 1"), ("who=bob", "title 2"), ("a=b; who=ann", "title 1")] {
+            let reply = keep(&platform, "/mine", "/mine", &[("Cookie", cookie)]);
+            assert!(reply.text().contains(title), "{cookie}: {}", reply.text());
+            assert_eq!(
+                (reply.header("cache-control"), reply.header("vary")),
+                (Some("private, no-cache"), Some("cookie"))
+            );
+        }
+        assert_eq!(ask(&platform, "/mine", &[]).text(), "[]");
+    }
+    // What vary does not name is not kept.
+    for _ in 0..3 {
+        for (language, greeting) in [("de", "Hallo"), ("en", "Hello")] {
+            assert_eq!(ask(&platform, "/greeting", &[("Accept-Language", language)]).text(), greeting);
+        }
+    }
+    let row = |pattern: &str| {
+        platform.value(&format!(
+            "select cached || ' ' || not_remembered from http.stats where pattern = '{pattern}'"
+        ))
+    };
+    assert_eq!(
+        row("/greeting"),
+        Some("0 it takes the header accept-language, which vary does not name".into())
+    );
+    platform.sql("select http.cache('GET', '/greeting', '{header:Accept-Language}')");
+    wait_for("it is known", || ask(&platform, "/greeting", &[]).header("vary") == Some("accept-language"));
+    for (language, greeting) in [("de", "Hallo"), ("en", "Hello"), ("de", "Hallo")] {
+        assert_eq!(
+            keep(&platform, "/greeting", "/greeting", &[("Accept-Language", language)]).text(),
+            greeting
+        );
+    }
+    (0..3).for_each(|_| assert_eq!(ask(&platform, "/clock", &[]).status, 200));
+    assert_eq!(row("/clock"), Some("0 it calls now(), whose result changes without a commit".into()));
+}
+
+#[test]
+fn one_run_answers_many() {
+    let platform = platform();
+    let runs = || {
+        platform
+            .value("select requests - cached - remembered from http.stats where pattern = '/slow'")
+            .unwrap()
+    };
+    ask(&platform, "/slow", &[]);
+    let together = |paths: &[&str]| -> Vec<(u16, String)> {
+        thread::scope(|scope| {
+            let clients: Vec<_> = paths
+                .iter()
+                .map(|path| {
+                    let client = scope.spawn(|| ask(&platform, path, &[]));
+                    thread::sleep(Duration::from_millis(4));
+                    client
+                })
+                .collect();
+            clients
+                .into_iter()
+                .map(|client| client.join().unwrap())
+                .map(|reply| (reply.status, reply.text()))
+                .collect()
+        })
+    };
+    platform.sql("insert into other values (1)");
+    let before: i64 = runs().parse().unwrap();
+    let begun = Instant::now();
+    assert_eq!(together(&["/slow"; 50]), vec![(200, "1".to_owned()); 50]);
+    assert_eq!(runs().parse::<i64>().unwrap() - before, 1, "{:?}", begun.elapsed());
+    // Who asks after a commit waits for a run that has begun after it.
+    platform.sql("insert into other values (2)");
+    thread::scope(|scope| {
+        let first = scope.spawn(|| ask(&platform, "/slow", &[]).text());
+        thread::sleep(Duration::from_millis(150));
+        platform.sql("insert into other values (3)");
+        let later: Vec<_> = (0..10).map(|_| scope.spawn(|| ask(&platform, "/slow", &[]).text())).collect();
+        assert!(["2", "3"].contains(&&*first.join().unwrap()));
+        for later in later {
+            assert_eq!(later.join().unwrap(), "3");
+        }
+    });
+    // The first hangs up.
+    platform.sql("insert into other values (4)");
+    let mut first = platform.connect();
+    first.send("GET", "/slow", &[], b"");
+    thread::sleep(Duration::from_millis(100));
+    let rest = thread::scope(|scope| {
+        let rest: Vec<_> = (0..49).map(|_| scope.spawn(|| ask(&platform, "/slow", &[]).text())).collect();
+        thread::sleep(Duration::from_millis(100));
+        drop(first);
+        rest.into_iter().map(|client| client.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert_eq!(rest, vec!["4"; 49]);
+    // An error is nobody else's: each has his own.
+    let failed = together(&["/slow?name=bad"; 6]);
+    assert!(failed.iter().all(|(status, _)| *status == 409), "{failed:?}");
+    let ids: std::collections::HashSet<_> = failed.iter().map(|(_, text)| text).collect();
+    assert_eq!(ids.len(), 6, "each names its own request");
+}
+
+#[test]
+fn a_client_that_asks_for_all_takes_bounded_memory_and_no_other_route_s() {
+    let platform = Platform::with(&[("howdah.max_cached", "256kB"), ("howdah.gateways", "1")]);
+    platform.sql(ROUTES);
+    wait_for("the routes", || platform.get("/books/1").status == 200);
+    platform.sql(
+        "create function echo(value text) returns text language sql stable return value;
+                  select http.route('GET', '/echo', 'echo'), http.cache('GET', '/echo')",
+    );
+    wait_for("the route", || platform.get("/echo?value=1").status == 200);
+    keep(&platform, "/books/{id}", "/books/1", &[]);
+    let mut client = platform.connect();
+    let value = "x".repeat(500);
+    for number in 0..3000 {
+        let path = format!("/echo?value={value}{}", number / 2);
+        assert_eq!(client.request("GET", &path, &[], b"").status, 200);
+    }
+    assert!(cached(&platform, "/echo") > 500, "{}", cached(&platform, "/echo"));
+    // What was asked for once is there still, though everything else has gone.
+    let count = cached(&platform, "/books/{id}");
+    assert_eq!(platform.get("/books/1").status, 200);
+    assert_eq!(cached(&platform, "/books/{id}"), count + 1);
+    // A route keeps no more than it may.
+    platform.sql("select http.cache('GET', '/echo', max_entries => 2)");
+    wait_for("it is so", || {
+        let before = cached(&platform, "/echo");
+        (0..30)
+            .for_each(|number| assert_eq!(platform.get(&format!("/echo?value={}", number % 3)).status, 200));
+        cached(&platform, "/echo") == before
+    });
+    platform.sql("select http.cache('GET', '/echo', max_entries => 0)");
+    wait_for("it is taken back", || platform.get("/echo?value=1").header("cache-control").is_none());
+}
+
+#[test]
+fn what_is_said_of_caching_is_checked() {
+    let platform = platform();
+    for (call, error) in [
+        ("http.cache('POST', '/books')", "answers to POST are not kept"),
+        ("http.cache('GET', '/nowhere')", "there is no route GET /nowhere"),
+        ("http.cache('GET', '/books', '{lang}')", "\"lang\" is nothing that answers vary by"),
+        ("http.cache('GET', '/books', '{query:lang}')", "\"query:lang\" is nothing that answers vary by"),
+        ("http.cache('GET', '/books', '{header:}')", "\"header:\" is nothing that answers vary by"),
+        ("http.cache('GET', '/books', array[null])", "\"\" is nothing that answers vary by"),
+        ("http.cache('GET', '/books', max_entries => -1)", "max_entries is -1"),
+        (
+            "http.cache('GET', '/books', (select array_agg('header:x' || n) from generate_series(1, 17) n))",
+            "vary has 17 names, and 16 are the most",
+        ),
+    ] {
+        let refused = platform.session().batch_execute(&format!("select {call}")).unwrap_err();
+        let refused = refused.as_db_error().map_or_else(String::new, |error| error.message().to_owned());
+        assert!(refused.contains(error), "{call}: {refused}");
+    }
+    // A route that is registered anew says nothing of it.
+    platform.sql("select http.route('GET', '/books', 'books')");
+    wait_for("it is so", || platform.get("/books").header("cache-control").is_none());
+}
