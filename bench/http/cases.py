@@ -30,6 +30,8 @@ class Route:
     function: str
     validates: bool = False
     """Whether its answers have entity tags."""
+    caches: bool = False
+    """Whether its answers are kept."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ class Case:
 
 USER = Route("GET", "/users/{handle}", "user_page(text)")
 PEOPLE = Route("GET", "/people/{after}", "people_after(int)")
+CACHED_PEOPLE = Route("GET", "/people/{after}", "people_after(int)", caches=True)
 MESSAGE = Route("POST", "/messages", "add_message(text,text)")
 SLOW = Route("GET", "/slow", "slow()")
 TAGGED_USER = Route("GET", "/users/{handle}", "user_page(text)", validates=True)
@@ -110,6 +113,13 @@ CASES = (
         "users_t10", USERS, answers.user_pages, ("howdah", *PUBLISHED_PEERS), (USER,), load=wrk.Load(10, 20)
     ),
     Case("rows_json", "/people/%d", answers.people, ("howdah", "howdah_executors", *PEERS), (PEOPLE,)),
+    Case(
+        "cached_rows",
+        "/people/%d",
+        answers.people,
+        ("howdah", "howdah_constant", "axum_pipelined", "axum_pipelined_per_core"),
+        (CACHED_PEOPLE, USER),
+    ),
     Case(
         "insert",
         "/messages",

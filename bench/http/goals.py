@@ -26,6 +26,20 @@ GOALS = (
         at_most=True,
     ),
     Goal(
+        "cached_rows: CPU over a constant answer",
+        ("cached_rows", "howdah"),
+        ("cached_rows", "howdah_constant"),
+        1.2,
+        metric=CPU,
+        at_most=True,
+    ),
+    Goal(
+        "cached_rows: rate over pipelined axum for each core",
+        ("cached_rows", "howdah"),
+        ("cached_rows", "axum_pipelined_per_core"),
+        5,
+    ),
+    Goal(
         "users, a transaction each: rate over Node",
         ("users", "howdah_own_transaction"),
         ("users", "node_unix"),

@@ -46,6 +46,8 @@ def _register(registration):
         return f"{index} select http.handle({statement}, name => {_literal(registration.name)})"
     method, pattern = _literal(registration.method), _literal(registration.pattern)
     route = f"select http.route({method}, {pattern}, {_literal(registration.function)})"
+    if registration.caches:
+        return f"{route}; select http.cache({method}, {pattern})"
     return f"{route}; select http.validate({method}, {pattern})" if registration.validates else route
 
 

@@ -201,6 +201,7 @@ fn one_run_answers_many() {
     let begun = Instant::now();
     assert_eq!(together(&["/slow"; 50]), vec![(200, "1".to_owned()); 50]);
     assert_eq!(runs().parse::<i64>().unwrap() - before, 1, "{:?}", begun.elapsed());
+    assert_eq!(platform.value("select shared from http.stats where pattern = '/slow'"), Some("49".into()));
     // Who asks after a commit waits for a run that has begun after it.
     platform.sql("insert into other values (2)");
     thread::scope(|scope| {
@@ -286,6 +287,17 @@ fn what_is_said_of_caching_is_checked() {
         let refused = refused.as_db_error().map_or_else(String::new, |error| error.message().to_owned());
         assert!(refused.contains(error), "{call}: {refused}");
     }
+    // What is forgotten is run again, at once.
+    keep(&platform, "/books/{id}", "/books/1", &[]);
+    for pattern in ["'/books/{id}'", "null"] {
+        keep(&platform, "/books/{id}", "/books/1", &[]);
+        let count = cached(&platform, "/books/{id}");
+        let routes = platform.value(&format!("select http.cache_clear({pattern})"));
+        assert_eq!(routes.as_deref(), Some(if pattern == "null" { "6" } else { "1" }));
+        ask(&platform, "/books/1", &[]);
+        assert_eq!(cached(&platform, "/books/{id}"), count);
+    }
+    assert_eq!(platform.value("select http.cache_clear('/nowhere')"), Some("0".into()));
     // A route that is registered anew says nothing of it.
     platform.sql("select http.route('GET', '/books', 'books')");
     wait_for("it is so", || platform.get("/books").header("cache-control").is_none());

@@ -103,6 +103,8 @@ pub struct RouteCounters {
     pub remembered: AtomicU64,
     /// Requests answered with a body for which nothing was run.
     pub cached: AtomicU64,
+    /// Requests answered by the run of an equal one, for which they have waited; among those.
+    pub shared: AtomicU64,
     /// A hash of the reason why nobody knows whether an answer still holds; 0 if somebody does, or nobody has asked.
     obstructed: AtomicU64,
     /// The reason, as far as it fits.
@@ -300,6 +302,7 @@ impl Entry for RouteCounters {
             &self.unchanged,
             &self.remembered,
             &self.cached,
+            &self.shared,
             &self.obstructed,
             &self.inline_banned_until,
             &self.inline_unfit,

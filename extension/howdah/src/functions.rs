@@ -5,7 +5,7 @@
 //! - [`intakes`]: what the views on listeners for lines show.
 //! - [`job_kinds`]: kinds of jobs.
 //! - [`calling`]: a request in the caller's transaction.
-//! - [`registering`]: routes and query handlers; [`listening`]: ports.
+//! - [`registering`]: routes and query handlers; [`caching`]: routes whose answers are kept; [`listening`]: ports.
 //! - [`changes`]: what commits have changed.
 //! - [`configuration`]: what a change of the configuration sets off.
 //! - [`queue_answers`]: rows of queues as JSON for answers over HTTP; [`queue_http`]: what else queues need for HTTP beside SQL.
@@ -13,6 +13,7 @@
 //! - [`roles`]: the roles that configuration names cannot be dropped.
 //! - [`unready`]: routes that requests would find broken.
 
+mod caching;
 mod calling;
 mod changes;
 pub(crate) mod configuration;

@@ -173,6 +173,7 @@ sql_function!(
                 counters.unchanged.load(Relaxed) as i64,
                 remembered,
                 cached,
+                counters.shared.load(Relaxed) as i64,
                 running.clone().filter(|route| *route == number as u32).count() as i32,
                 mean_ms(counters.total_us.load(Relaxed), requests),
                 percentile_ms(counters, 0.5),

@@ -114,6 +114,12 @@ as 'MODULE_PATHNAME', 'howdah_cache';
 comment on function http.cache(text, text, text[], integer) is
   'Keeps the answers of a route to GET until a commit changes what they have read; no entries take it back';
 
+create function http.cache_clear(pattern text default null) returns bigint
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_cache_clear';
+comment on function http.cache_clear(text) is
+  'Forgets the answers that are kept of the routes with a pattern, or of all; how many routes these are';
+
 create function http.handle(
   statement text, name text default 'default', priority integer default 0,
   role text default 'howdah_web', search_path text default http.registration_path())
@@ -145,14 +151,14 @@ comment on function http.unlisten(integer, text) is
 
 revoke all on function
   http.route(text, text, text, text, text), http.unroute(text, text), http.validate(text, text, boolean),
-  http.cache(text, text, text[], integer),
+  http.cache(text, text, text[], integer), http.cache_clear(text),
   http.handle(text, text, integer, text, text), http.unhandle(text),
   http.listen(integer, text, boolean, text, text), http.unlisten(integer, text),
   http.registration_path(), http.configuration_changed()
 from public;
 grant execute on function
   http.route(text, text, text, text, text), http.unroute(text, text), http.validate(text, text, boolean),
-  http.cache(text, text, text[], integer),
+  http.cache(text, text, text[], integer), http.cache_clear(text),
   http.handle(text, text, integer, text, text), http.unhandle(text),
   http.listen(integer, text, boolean, text, text), http.unlisten(integer, text), http.registration_path()
 to howdah_admin;

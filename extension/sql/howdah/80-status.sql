@@ -88,7 +88,7 @@ create function http.read_stats()
 returns table (
   kind text, method text, pattern text, requests bigint, succeeded bigint, redirected bigint,
   client_errors bigint, server_errors bigint, inline bigint, cancelled bigint, unrun bigint,
-  unchanged bigint, remembered bigint, cached bigint, running integer,
+  unchanged bigint, remembered bigint, cached bigint, shared bigint, running integer,
   mean_ms double precision, p50_ms double precision, p99_ms double precision,
   queue_mean_ms double precision, queue_max_ms double precision,
   sql_mean_ms double precision, sql_max_ms double precision, broken text, not_remembered text)
@@ -115,6 +115,8 @@ comment on column http.stats.unrun is
 comment on column http.stats.unchanged is 'Requests answered with 304: their clients have the answer';
 comment on column http.stats.remembered is 'Those of them for which nothing was run';
 comment on column http.stats.cached is 'Requests answered by what a gateway has kept: nothing was run';
+comment on column http.stats.shared is
+  'Requests answered by the run of an equal one, for which they waited; counted in cached or remembered, too';
 comment on column http.stats.running is 'Requests that run now';
 comment on column http.stats.mean_ms is 'Mean time of a request in milliseconds, from read to answered';
 comment on column http.stats.p50_ms is 'Half of the requests took no longer; estimated from powers of two';

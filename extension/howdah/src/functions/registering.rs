@@ -15,7 +15,6 @@ use pgrx::prelude::*;
 use request::function::Function;
 use request::inputs::Input;
 use request::make_plan;
-use request::read_inputs::ReadInput;
 use request::types::Types;
 use router::Router;
 use session::authority::{
@@ -103,53 +102,8 @@ sql_function!(
     }
 );
 
-sql_function!(
-    /// `http.cache(method, pattern, vary, max_entries)`
-    howdah_cache,
-    |call| {
-        refuse_restricted();
-        let method = call.need_text(0, "method").to_uppercase();
-        let pattern = call.need_text(1, "pattern");
-        let vary: Vec<Option<String>> = call.need(2, "vary");
-        let most: i32 = call.need(3, "max_entries");
-        check_reads(&method, "are not kept");
-        let vary: Vec<String> = vary.iter().map(|name| varied(name.as_deref().unwrap_or_default())).collect();
-        if vary.len() > MOST_VARIED {
-            refuse(INVALID, &format!("vary has {} names, and {MOST_VARIED} are the most", vary.len()));
-        }
-        if most < 0 {
-            refuse(INVALID, &format!("max_entries is {most}; it is 0, which keeps nothing, or more"));
-        }
-        check_route_owner(&method, pattern);
-        let set = value_as_owner::<bool>(
-            "update http.route r set validates = r.validates or $4 > 0, vary = $3, max_entries = nullif($4, 0)
-             where r.method = $1 and r.pattern = $2 returning true",
-            &[method.as_str().into(), pattern.into(), vary.into(), most.into()],
-        );
-        check_set(set, &method, pattern);
-        Datum::null()
-    }
-);
-
-const INVALID: PgSqlErrorCode = PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
-
-/// Names that answers of a route may vary by.
-const MOST_VARIED: usize = 16;
-
-/// A name of `vary` as it is kept: headers in lower case.
-fn varied(name: &str) -> String {
-    match ReadInput::of_vary(name) {
-        Some(input) => input.vary(),
-        None => refuse_with_hint(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            &format!("{name:?} is nothing that answers vary by"),
-            "Name a header or a cookie: header:accept-language, cookie:lang.",
-        ),
-    }
-}
-
 /// Refuses what is said of answers to another method than GET.
-fn check_reads(method: &str, what: &str) {
+pub(super) fn check_reads(method: &str, what: &str) {
     if !matches!(method, "GET" | "*") {
         refuse_with_hint(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -159,7 +113,7 @@ fn check_reads(method: &str, what: &str) {
     }
 }
 
-fn check_set(set: Option<bool>, method: &str, pattern: &str) {
+pub(super) fn check_set(set: Option<bool>, method: &str, pattern: &str) {
     if set.is_none() {
         refuse_with_hint(
             PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
@@ -272,7 +226,7 @@ pub(crate) fn look_up(name: &str) -> Oid {
 /// An error if there is such a route, and its function is that of somebody whose rights the current user has not: who may register
 /// routes without being a member of howdah_admin, such as the owner of an application, replaces none of others. Whose it is, if there is
 /// one.
-fn check_route_owner(method: &str, pattern: &str) -> Option<String> {
+pub(super) fn check_route_owner(method: &str, pattern: &str) -> Option<String> {
     check_owner(
         "select coalesce(r.owner, '') from http.route r where r.method = $1 and r.pattern = $2",
         &[method.into(), pattern.into()],

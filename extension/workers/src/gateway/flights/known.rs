@@ -1,5 +1,7 @@
 //! Answers that are remembered, and given to those who have waited for them.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use ::gateway::Server;
 use dispatch::Ticket;
 use message::Request;
@@ -100,9 +102,12 @@ impl Flights {
                 Default::default(),
             );
             let took = follower.since.elapsed();
-            counters(gate).iter().for_each(|counters| match is_unmodified {
-                true => counters.record_remembered(took),
-                false => counters.record_cached(took),
+            counters(gate).iter().for_each(|counters| {
+                counters.shared.fetch_add(1, Relaxed);
+                match is_unmodified {
+                    true => counters.record_remembered(took),
+                    false => counters.record_cached(took),
+                }
             });
             server.reply(follower.arrived.ticket, response);
         }

@@ -1,0 +1,79 @@
+//! Routes whose answers are kept.
+
+use pg::entry::sql_function;
+use pg::refuse::{refuse, refuse_with_hint};
+use pgrx::pg_sys::Datum;
+use pgrx::prelude::*;
+use request::read_inputs::ReadInput;
+use session::authority::{has_rights_of, is_admin, refuse_restricted, rows_as_owner, value_as_owner};
+
+use super::registering::{check_reads, check_route_owner, check_set};
+
+sql_function!(
+    /// `http.cache(method, pattern, vary, max_entries)`
+    howdah_cache,
+    |call| {
+        refuse_restricted();
+        let method = call.need_text(0, "method").to_uppercase();
+        let pattern = call.need_text(1, "pattern");
+        let vary: Vec<Option<String>> = call.need(2, "vary");
+        let most: i32 = call.need(3, "max_entries");
+        check_reads(&method, "are not kept");
+        let vary: Vec<String> = vary.iter().map(|name| varied(name.as_deref().unwrap_or_default())).collect();
+        if vary.len() > MOST_VARIED {
+            refuse(INVALID, &format!("vary has {} names, and {MOST_VARIED} are the most", vary.len()));
+        }
+        if most < 0 {
+            refuse(INVALID, &format!("max_entries is {most}; it is 0, which keeps nothing, or more"));
+        }
+        check_route_owner(&method, pattern);
+        let set = value_as_owner::<bool>(
+            "update http.route r set validates = r.validates or $4 > 0, vary = $3, max_entries = nullif($4, 0)
+             where r.method = $1 and r.pattern = $2 returning true",
+            &[method.as_str().into(), pattern.into(), vary.into(), most.into()],
+        );
+        check_set(set, &method, pattern);
+        Datum::null()
+    }
+);
+
+const INVALID: PgSqlErrorCode = PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
+
+/// Names that answers of a route may vary by.
+const MOST_VARIED: usize = 16;
+
+/// A name of `vary` as it is kept: headers in lower case.
+fn varied(name: &str) -> String {
+    match ReadInput::of_vary(name) {
+        Some(input) => input.vary(),
+        None => refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            &format!("{name:?} is nothing that answers vary by"),
+            "Name a header or a cookie: header:accept-language, cookie:lang.",
+        ),
+    }
+}
+
+sql_function!(
+    /// `http.cache_clear(pattern)`
+    howdah_cache_clear,
+    |call| {
+        refuse_restricted();
+        let pattern = call.text(0);
+        let kept = rows_as_owner(
+            "select r.method, r.pattern, r.owner from http.route r where r.max_entries is not null and ($1 is null or r.pattern = $1)",
+            &[pattern.into()],
+            |row| Some((row.get::<String>(1).ok()??, row.get::<String>(2).ok()??, row.get::<String>(3).ok()?)),
+        );
+        let is_own = |owner: &Option<String>| is_admin() || owner.as_deref().is_some_and(has_rights_of);
+        let own: Vec<_> = kept.into_iter().filter(|(.., owner)| is_own(owner)).collect();
+        for (method, pattern, _) in &own {
+            // Which routes there are is a part of what each answer has read.
+            value_as_owner::<bool>(
+                "update http.route r set max_entries = r.max_entries where r.method = $1 and r.pattern = $2 returning true",
+                &[method.as_str().into(), pattern.as_str().into()],
+            );
+        }
+        call.give(Some(own.len() as i64))
+    }
+);
