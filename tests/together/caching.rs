@@ -302,3 +302,21 @@ fn what_is_said_of_caching_is_checked() {
     platform.sql("select http.route('GET', '/books', 'books')");
     wait_for("it is so", || platform.get("/books").header("cache-control").is_none());
 }
+
+#[test]
+fn who_finds_no_room_to_wait_runs_by_himself() {
+    let platform = Platform::with(&[("howdah.max_waiting", "1MB"), ("howdah.gateways", "1")]);
+    platform.sql(ROUTES);
+    wait_for("the routes", || platform.get("/books/1").status == 200);
+    assert_eq!(ask(&platform, "/slow", &[]).status, 200);
+    platform.sql("insert into other values (1)");
+    let mut clients: Vec<_> = (0..230).map(|_| platform.connect()).collect();
+    clients.iter_mut().for_each(|client| client.send("GET", "/slow", &[], b""));
+    for client in &mut clients {
+        let reply = client.read_reply(false).expect("an answer");
+        assert_eq!((reply.status, reply.text()), (200, "1".to_owned()));
+    }
+    let shared = platform.value("select shared from http.stats where pattern = '/slow'").unwrap();
+    let shared: i64 = shared.parse().unwrap();
+    assert!((100..220).contains(&shared), "{shared} have waited");
+}

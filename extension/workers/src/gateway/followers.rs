@@ -52,15 +52,20 @@ impl Followers {
         !self.packs.is_empty() || !self.again.is_empty()
     }
 
-    /// A request runs for which others may wait.
+    /// A request runs for which others may wait; nobody leads them yet.
     pub(crate) fn lead(&mut self, key: &[u8], first: Ticket) {
         self.keys.insert(first, key.into());
         self.packs.insert(key.into(), Pack { first, followers: Vec::new() });
     }
 
-    /// Whether there is a run to wait for, and room for another that waits with so many bytes.
-    pub(crate) fn may_follow(&self, key: &[u8], bytes: usize) -> bool {
-        self.packs.contains_key(key) && self.held + REQUEST + bytes <= memory_to_wait()
+    /// Whether there is a run to wait for.
+    pub(crate) fn are_led(&self, key: &[u8]) -> bool {
+        self.packs.contains_key(key)
+    }
+
+    /// Whether there is room for another that waits with so many bytes.
+    pub(crate) fn have_room(&self, bytes: usize) -> bool {
+        self.held + REQUEST + bytes <= memory_to_wait()
     }
 
     /// Has a request wait for the run that there is.

@@ -172,8 +172,8 @@ impl Remembered {
             // What it gets may be nobody else's.
             return Known::Run;
         }
-        if self.followers.may_follow(&self.key, size) {
-            return Known::Follow;
+        if self.followers.are_led(&self.key) {
+            return if self.followers.have_room(size) { Known::Follow } else { Known::Run };
         }
         let keeps = route.most.is_some();
         if !route.score.pays(if keeps { PAYS_WHOLE } else { PAYS }, now) {
