@@ -1,10 +1,9 @@
 //! Answers that are kept: nothing runs for them, and nobody gets one that is older than what somebody knows.
 
-use std::thread;
-use std::time::{Duration, Instant};
+use std::collections::HashSet;
 
-use howdah_tests::Reply;
 use howdah_tests::platform::{Platform, wait_for};
+use howdah_tests::{Connection, Reply};
 
 const ROUTES: &str = "
     create table book (id integer primary key, title text not null, owner text not null default 'all');
@@ -17,9 +16,9 @@ const ROUTES: &str = "
     create function mine() returns setof book language sql stable begin atomic select * from book where owner = http.cookie('who') order by id; end;
     create function greeting() returns text language sql stable return case when http.header_value('accept-language') = 'de' then 'Hallo' else 'Hello' end;
     create function clock() returns text language sql stable return now();
-    create function nap(seconds double precision) returns void language internal immutable strict as 'pg_sleep';
+    create function turn(number bigint) returns void language internal immutable strict as 'pg_advisory_xact_lock_int8';
     create function slow(name text default '') returns text language plpgsql stable as
-      'begin perform nap(0.5 + length(name) * 0.0); if name = ''bad'' then raise ''bad'' using errcode = ''PT409''; end if; return (select count(*) from other); end';
+      'begin perform turn(1 + length(name) * 0); if name = ''bad'' then raise ''bad'' using errcode = ''PT409''; end if; return (select count(*) from other); end';
     select http.route('GET', '/books/{id}', 'book'), http.route('GET', '/books', 'books'), http.route('GET', '/mine', 'mine'),
       http.route('GET', '/greeting', 'greeting'), http.route('GET', '/clock', 'clock'), http.route('GET', '/slow', 'slow');
     select http.cache('GET', '/books/{id}'), http.cache('GET', '/books'), http.cache('GET', '/mine', vary => '{cookie:who}'),
@@ -166,71 +165,98 @@ fn what_vary_names_is_a_part_of_what_is_asked() {
             greeting
         );
     }
+    // Of several the first is named, also once another was.
+    platform.sql("create or replace function greeting() returns text language sql stable return
+                    case when http.header_value('accept-language') = 'de' then 'Hallo ' else 'Hello ' end || coalesce(http.cookie('name'), '')");
+    wait_for("it is another", || {
+        ask(&platform, "/greeting", &[("Cookie", "name=you")]).text() == "Hello you"
+    });
+    wait_for("it is said", || {
+        assert_eq!(ask(&platform, "/greeting", &[]).text(), "Hello ");
+        row("/greeting")
+            .is_some_and(|row| row.ends_with(" it takes the cookie name, which vary does not name"))
+    });
     (0..3).for_each(|_| assert_eq!(ask(&platform, "/clock", &[]).status, 200));
     assert_eq!(row("/clock"), Some("0 it calls now(), whose result changes without a commit".into()));
+}
+
+/// How many requests have arrived and are not answered.
+fn in_flight(platform: &Platform) -> i64 {
+    platform.value("select sum(in_flight) from http.databases").unwrap().parse().unwrap()
+}
+
+/// Sends requests for the slow route, which waits for a lock of the test's, and waits until all have come beside `others`.
+fn send(platform: &Platform, path: &str, count: usize, others: i64) -> Vec<Connection> {
+    let mut clients: Vec<_> = (0..count).map(|_| platform.connect()).collect();
+    clients.iter_mut().for_each(|client| client.send("GET", path, &[], b""));
+    wait_for("they have come", || in_flight(platform) == others + count as i64);
+    clients
+}
+
+fn replies(clients: &mut [Connection]) -> Vec<(u16, String)> {
+    let replies = clients.iter_mut().map(|client| client.read_reply(false).expect("an answer"));
+    replies.map(|reply| (reply.status, reply.text())).collect()
 }
 
 #[test]
 fn one_run_answers_many() {
     let platform = platform();
-    let runs = || {
-        platform
-            .value("select requests - cached - remembered from http.stats where pattern = '/slow'")
-            .unwrap()
+    let stats = |column: &str| {
+        let value = platform.value(&format!("select {column} from http.stats where pattern = '/slow'"));
+        value.unwrap().parse::<i64>().unwrap()
+    };
+    let (mut session, is_run) =
+        (platform.session(), || wait_for("one runs", || platform.running("GET /slow") == 1));
+    let mut hold = |is_held: bool| {
+        let name = if is_held { "pg_advisory_lock" } else { "pg_advisory_unlock" };
+        session.batch_execute(&format!("select {name}(1)")).unwrap();
     };
     ask(&platform, "/slow", &[]);
-    let together = |paths: &[&str]| -> Vec<(u16, String)> {
-        thread::scope(|scope| {
-            let clients: Vec<_> = paths
-                .iter()
-                .map(|path| {
-                    let client = scope.spawn(|| ask(&platform, path, &[]));
-                    thread::sleep(Duration::from_millis(4));
-                    client
-                })
-                .collect();
-            clients
-                .into_iter()
-                .map(|client| client.join().unwrap())
-                .map(|reply| (reply.status, reply.text()))
-                .collect()
-        })
-    };
     platform.sql("insert into other values (1)");
-    let before: i64 = runs().parse().unwrap();
-    let begun = Instant::now();
-    assert_eq!(together(&["/slow"; 50]), vec![(200, "1".to_owned()); 50]);
-    assert_eq!(runs().parse::<i64>().unwrap() - before, 1, "{:?}", begun.elapsed());
-    assert_eq!(platform.value("select shared from http.stats where pattern = '/slow'"), Some("49".into()));
+    let runs = stats("requests - cached - remembered");
+    hold(true);
+    let mut clients = send(&platform, "/slow", 50, 0);
+    hold(false);
+    assert_eq!(replies(&mut clients), vec![(200, "1".to_owned()); 50]);
+    assert_eq!((stats("requests - cached - remembered") - runs, stats("shared")), (1, 49));
     // Who asks after a commit waits for a run that has begun after it.
     platform.sql("insert into other values (2)");
-    thread::scope(|scope| {
-        let first = scope.spawn(|| ask(&platform, "/slow", &[]).text());
-        thread::sleep(Duration::from_millis(150));
-        platform.sql("insert into other values (3)");
-        let later: Vec<_> = (0..10).map(|_| scope.spawn(|| ask(&platform, "/slow", &[]).text())).collect();
-        assert!(["2", "3"].contains(&&*first.join().unwrap()));
-        for later in later {
-            assert_eq!(later.join().unwrap(), "3");
-        }
-    });
+    hold(true);
+    let mut first = send(&platform, "/slow", 1, 0);
+    is_run();
+    platform.sql("insert into other values (3)");
+    let mut later = send(&platform, "/slow", 10, 1);
+    hold(false);
+    assert!(["2", "3"].contains(&&*replies(&mut first)[0].1));
+    assert_eq!(replies(&mut later), vec![(200, "3".to_owned()); 10]);
     // The first hangs up.
     platform.sql("insert into other values (4)");
-    let mut first = platform.connect();
-    first.send("GET", "/slow", &[], b"");
-    thread::sleep(Duration::from_millis(100));
-    let rest = thread::scope(|scope| {
-        let rest: Vec<_> = (0..49).map(|_| scope.spawn(|| ask(&platform, "/slow", &[]).text())).collect();
-        thread::sleep(Duration::from_millis(100));
-        drop(first);
-        rest.into_iter().map(|client| client.join().unwrap()).collect::<Vec<_>>()
-    });
-    assert_eq!(rest, vec!["4"; 49]);
+    hold(true);
+    let first = send(&platform, "/slow", 1, 0);
+    is_run();
+    let mut rest = send(&platform, "/slow", 49, 1);
+    drop(first);
+    wait_for("it has gone", || in_flight(&platform) == 49);
+    hold(false);
+    assert_eq!(replies(&mut rest), vec![(200, "4".to_owned()); 49]);
+    // One whose first is cancelled by somebody else.
+    platform.sql("insert into other values (5)");
+    hold(true);
+    let mut first = send(&platform, "/slow", 1, 0);
+    is_run();
+    let mut rest = send(&platform, "/slow", 5, 1);
+    platform.sql("select pg_cancel_backend(pid) from pg_stat_activity where backend_type like 'howdah executor%' and query like '%GET /slow%' and state = 'active'");
+    assert!(replies(&mut first)[0].0 >= 500);
+    hold(false);
+    assert_eq!(replies(&mut rest), vec![(200, "5".to_owned()); 5]);
     // An error is nobody else's: each has his own.
-    let failed = together(&["/slow?name=bad"; 6]);
+    hold(true);
+    let mut clients = send(&platform, "/slow?name=bad", 6, 0);
+    hold(false);
+    let failed = replies(&mut clients);
     assert!(failed.iter().all(|(status, _)| *status == 409), "{failed:?}");
-    let ids: std::collections::HashSet<_> = failed.iter().map(|(_, text)| text).collect();
-    assert_eq!(ids.len(), 6, "each names its own request");
+    let bodies: HashSet<_> = failed.iter().map(|(_, text)| text).collect();
+    assert_eq!(bodies.len(), 6, "each names its own request");
 }
 
 #[test]
@@ -310,12 +336,11 @@ fn who_finds_no_room_to_wait_runs_by_himself() {
     wait_for("the routes", || platform.get("/books/1").status == 200);
     assert_eq!(ask(&platform, "/slow", &[]).status, 200);
     platform.sql("insert into other values (1)");
-    let mut clients: Vec<_> = (0..230).map(|_| platform.connect()).collect();
-    clients.iter_mut().for_each(|client| client.send("GET", "/slow", &[], b""));
-    for client in &mut clients {
-        let reply = client.read_reply(false).expect("an answer");
-        assert_eq!((reply.status, reply.text()), (200, "1".to_owned()));
-    }
+    let mut session = platform.session();
+    session.batch_execute("select pg_advisory_lock(1)").unwrap();
+    let mut clients = send(&platform, "/slow", 230, 0);
+    session.batch_execute("select pg_advisory_unlock(1)").unwrap();
+    assert_eq!(replies(&mut clients), vec![(200, "1".to_owned()); 230]);
     let shared = platform.value("select shared from http.stats where pattern = '/slow'").unwrap();
     let shared: i64 = shared.parse().unwrap();
     assert!((100..220).contains(&shared), "{shared} have waited");

@@ -8,7 +8,7 @@ use message::Request;
 use super::reads::{Obstacle, blame, records};
 
 /// A part of a request. Names of headers are in lower case.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum ReadInput {
     /// The first header of a name.
     Header(String),

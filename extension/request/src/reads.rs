@@ -207,8 +207,11 @@ pub(crate) fn end_named() -> Option<Named> {
 pub(crate) unsafe fn tell(counters: Option<&RouteCounters>) {
     let Some(counters) = counters.filter(|_| RECORDS.get()) else { return };
     match OBSTACLE.get() {
-        // SAFETY: by contract.
-        Some(obstacle) => counters.obstruct(registry::hash(obstacle), || unsafe { obstacle.text() }),
+        Some(obstacle) => {
+            let reason = registry::hash((obstacle, read_inputs::unnamed()));
+            // SAFETY: by contract.
+            counters.obstruct(reason, || unsafe { obstacle.text() });
+        }
         None => counters.clear_obstacle(),
     }
 }
