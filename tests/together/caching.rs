@@ -277,6 +277,18 @@ fn a_client_that_asks_for_all_takes_bounded_memory_and_no_other_route_s() {
         assert_eq!(client.request("GET", &path, &[], b"").status, 200);
     }
     assert!(cached(&platform, "/echo") > 500, "{}", cached(&platform, "/echo"));
+    // It can be seen: what is kept, and what had to give way.
+    let row = |columns: &str, pattern: &str| {
+        let value = platform.value(&format!("select {columns} from http.stats where pattern = '{pattern}'"));
+        value.unwrap().parse::<i64>().unwrap()
+    };
+    wait_for("the gateway says what it keeps", || {
+        let kept = row("cached_bytes", "/echo");
+        assert!(kept <= 256 << 10, "{kept}");
+        kept > 200 << 10 && row("evicted", "/echo") > 500
+    });
+    assert!(row("missed", "/echo") > 1000 && row("missed", "/books/{id}") < 10);
+    assert_eq!(row("evicted", "/books/{id}"), 0);
     // What was asked for once is there still, though everything else has gone.
     let count = cached(&platform, "/books/{id}");
     assert_eq!(platform.get("/books/1").status, 200);
@@ -291,6 +303,12 @@ fn a_client_that_asks_for_all_takes_bounded_memory_and_no_other_route_s() {
     });
     platform.sql("select http.cache('GET', '/echo', max_entries => 0)");
     wait_for("it is taken back", || platform.get("/echo?value=1").header("cache-control").is_none());
+    wait_for("nothing is kept", || row("cached_bytes", "/echo") == 0);
+    // A gateway takes with it what it has kept.
+    keep(&platform, "/books/{id}", "/books/1", &[]);
+    wait_for("it is kept", || row("cached_bytes", "/books/{id}") > 0);
+    platform.sql("select pg_terminate_backend(pid) from pg_stat_activity where backend_type like 'howdah gateway%'");
+    wait_for("it has gone", || row("cached_bytes", "/books/{id}") == 0);
 }
 
 #[test]
@@ -304,6 +322,9 @@ fn what_is_said_of_caching_is_checked() {
         ("http.cache('GET', '/books', '{header:}')", "\"header:\" is nothing that answers vary by"),
         ("http.cache('GET', '/books', array[null])", "\"\" is nothing that answers vary by"),
         ("http.cache('GET', '/books', max_entries => -1)", "max_entries is -1"),
+        ("http.cache('GET', '/books', max_age => '0')", "max_age is from a second to 365 days"),
+        ("http.cache('GET', '/books', max_age => '1.5 seconds')", "max_age is from a second to 365 days"),
+        ("http.cache('GET', '/books', max_age => '366 days')", "max_age is from a second to 365 days"),
         (
             "http.cache('GET', '/books', (select array_agg('header:x' || n) from generate_series(1, 17) n))",
             "vary has 17 names, and 16 are the most",
@@ -327,6 +348,55 @@ fn what_is_said_of_caching_is_checked() {
     // A route that is registered anew says nothing of it.
     platform.sql("select http.route('GET', '/books', 'books')");
     wait_for("it is so", || platform.get("/books").header("cache-control").is_none());
+}
+
+#[test]
+fn what_depends_on_the_time_alone_is_kept_as_long_as_it_may_be_old() {
+    let platform = platform();
+    platform.sql(
+        "create function until(day date) returns text language sql stable return $1 || ' ' || (select count(*) from other);
+         create function chance() returns text language sql volatile return now()::text || random();
+         create function named() returns text language plpgsql stable as
+           'declare d date := ''today''; s text; begin select relname into s from pg_class where relname = ''other''; return d || s; end';
+         create function lines() returns setof book language plpgsql stable as
+           'begin return query select id, clock_timestamp()::text, owner from book where id = 1; end';
+         select http.route('GET', '/until', 'until'), http.route('GET', '/chance', 'chance'), http.route('GET', '/named', 'named'),
+           http.route('GET', '/lines', 'lines');
+         select http.cache('GET', '/clock', max_age => '1 hour'), http.cache('GET', '/until', max_age => '1 hour'),
+           http.cache('GET', '/chance', max_age => '1 hour'), http.cache('GET', '/named', max_age => '1 hour'),
+           http.cache('GET', '/lines', max_age => '2 seconds', vary => '{cookie:who}')",
+    );
+    wait_for("the routes", || ask(&platform, "/lines", &[]).header("cache-control").is_some());
+    let kept = keep(&platform, "/clock", "/clock", &[]);
+    assert_eq!(ask(&platform, "/clock", &[]).body, kept.body);
+    assert_eq!(kept.header("cache-control"), Some("max-age=3600"));
+    let age = |reply: &Reply| reply.header("age").and_then(|age| age.parse::<u64>().ok());
+    assert!(age(&kept).is_some_and(|age| age < 600), "{:?}", kept.header("age"));
+    let known = ask(&platform, "/clock", &[("If-None-Match", kept.header("etag").unwrap())]);
+    assert_eq!((known.status, known.header("cache-control")), (304, Some("max-age=3600")));
+    assert!(age(&known).is_some(), "{:?}", known.header("age"));
+    // A text that means another day tomorrow; a commit ends it at once.
+    assert!(keep(&platform, "/until", "/until?day=today", &[]).text().ends_with(" 0"));
+    platform.sql("insert into other values (1)");
+    let anew = ask(&platform, "/until?day=today", &[]);
+    assert!(anew.text().ends_with(" 1") && age(&anew).is_none(), "{} {:?}", anew.text(), age(&anew));
+    // What does not depend on the time is as old as the last commit.
+    let dated = keep(&platform, "/until", "/until?day=2026-11-28", &[]);
+    assert_eq!((dated.text(), age(&dated)), ("2026-11-28 1".into(), None));
+    // It is over when it may be no older.
+    let first = keep(&platform, "/lines", "/lines", &[]);
+    assert_eq!(first.header("cache-control"), Some("private, max-age=2"));
+    wait_for("it is run again", || ask(&platform, "/lines", &[]).body != first.body);
+    // Nor does the time hide what else is in the way.
+    for (path, reason) in
+        [("/chance", "it calls random(), which is volatile"), ("/named", "it reads the catalog pg_class")]
+    {
+        (0..3).for_each(|_| assert_eq!(ask(&platform, path, &[]).status, 200));
+        let said = platform.value(&format!(
+            "select cached || ' ' || not_remembered from http.stats where pattern = '{path}'"
+        ));
+        assert_eq!(said, Some(format!("0 {reason}")));
+    }
 }
 
 #[test]

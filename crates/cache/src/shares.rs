@@ -8,21 +8,42 @@ use crate::{Cache, ENTRY};
 /// no more than what the others leave, and keeps no more than its own.
 #[derive(Debug)]
 pub struct Shares<V> {
-    caches: HashMap<u32, Cache<V>>,
+    shares: HashMap<u32, Share<V>>,
     bytes: usize,
     limit: usize,
+}
+
+/// What one of them has.
+#[derive(Debug)]
+struct Share<V> {
+    cache: Cache<V>,
+    /// How many had to give way.
     evicted: u64,
+}
+
+impl<V> Default for Share<V> {
+    fn default() -> Share<V> {
+        Share { cache: Cache::new(usize::MAX), evicted: 0 }
+    }
+}
+
+impl<V> Share<V> {
+    fn give_way(&mut self) -> bool {
+        let gives = self.cache.give_way();
+        self.evicted += u64::from(gives);
+        gives
+    }
 }
 
 impl<V> Shares<V> {
     /// None yet, of so many bytes at most.
     pub fn new(limit: usize) -> Shares<V> {
-        Shares { caches: HashMap::new(), bytes: 0, limit, evicted: 0 }
+        Shares { shares: HashMap::new(), bytes: 0, limit }
     }
 
     /// What is kept of a key, which is used by that.
     pub fn get(&mut self, owner: u32, key: &[u8]) -> Option<&V> {
-        self.caches.get_mut(&owner)?.get(key)
+        self.shares.get_mut(&owner)?.cache.get(key)
     }
 
     /// Keeps a value that takes so many bytes, among `most` of its owner's at most. What was kept of the key before is gone. A value that is larger
@@ -33,28 +54,26 @@ impl<V> Shares<V> {
         if needed > self.limit || most == 0 {
             return;
         }
-        let own = self.caches.entry(owner).or_insert_with(|| Cache::new(usize::MAX));
-        let before = own.bytes();
-        while own.len() >= most && own.give_way() {
-            self.evicted += 1;
-        }
-        own.insert(key, value, bytes);
-        self.bytes = self.bytes - before + own.bytes();
+        let own = self.shares.entry(owner).or_default();
+        let before = own.cache.bytes();
+        while own.cache.len() >= most && own.give_way() {}
+        own.cache.insert(key, value, bytes);
+        self.bytes = self.bytes - before + own.cache.bytes();
         self.make_room();
     }
 
     /// Forgets a key.
     pub fn remove(&mut self, owner: u32, key: &[u8]) {
-        if let Some(own) = self.caches.get_mut(&owner) {
-            let before = own.bytes();
-            own.remove(key);
-            self.bytes -= before - own.bytes();
+        if let Some(own) = self.shares.get_mut(&owner) {
+            let before = own.cache.bytes();
+            own.cache.remove(key);
+            self.bytes -= before - own.cache.bytes();
         }
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.caches.clear();
+        self.shares.clear();
         self.bytes = 0;
     }
 
@@ -66,13 +85,12 @@ impl<V> Shares<V> {
 
     fn make_room(&mut self) {
         while self.bytes > self.limit {
-            let Some(largest) = self.caches.values_mut().max_by_key(|cache| cache.bytes()) else { return };
-            let before = largest.bytes();
+            let Some(largest) = self.shares.values_mut().max_by_key(|own| own.cache.bytes()) else { return };
+            let before = largest.cache.bytes();
             if !largest.give_way() {
                 return;
             }
-            self.bytes -= before - largest.bytes();
-            self.evicted += 1;
+            self.bytes -= before - largest.cache.bytes();
         }
     }
 
@@ -83,12 +101,12 @@ impl<V> Shares<V> {
 
     /// How many of an owner's are kept, and their bytes.
     pub fn of(&self, owner: u32) -> (usize, usize) {
-        self.caches.get(&owner).map_or((0, 0), |own| (own.len(), own.bytes()))
+        self.shares.get(&owner).map_or((0, 0), |own| (own.cache.len(), own.cache.bytes()))
     }
 
-    /// How many had to give way so far.
-    pub fn evicted(&self) -> u64 {
-        self.evicted
+    /// How many of an owner's had to give way since this was asked last.
+    pub fn take_evicted(&mut self, owner: u32) -> u64 {
+        self.shares.get_mut(&owner).map_or(0, |own| std::mem::take(&mut own.evicted))
     }
 }
 
@@ -108,7 +126,8 @@ mod tests {
             assert!(shares.bytes() <= 100 * (ENTRY + 11));
         }
         assert_eq!((shares.of(1).0, shares.of(2).0, shares.of(3).0), (20, 20, 60));
-        assert_eq!(shares.evicted(), 100_000 - 60);
+        assert_eq!([1, 2, 3].map(|owner| shares.take_evicted(owner)), [0, 0, 100_000 - 60]);
+        assert_eq!(shares.take_evicted(3), 0);
         // Two that want more than there is share it.
         for key in 0..100_000u32 {
             shares.insert(4, &key.to_le_bytes(), 0, 7, usize::MAX);

@@ -36,4 +36,4 @@ pub mod response;
 
 pub use layout::Malformed;
 pub use request::{Request, RequestBuilder, RequestLine, Scheme, Version};
-pub use response::{Response, ResponseBuilder};
+pub use response::{Response, ResponseBuilder, with_header};

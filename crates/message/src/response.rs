@@ -116,6 +116,20 @@ impl ResponseBuilder {
     }
 }
 
+/// A response with one more header, as [`ResponseBuilder::header`] writes it; as it was if the header, or the response, is none.
+pub fn with_header(response: &[u8], name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Vec<u8> {
+    let added = || {
+        let known = Response::parse(response).ok()?;
+        let body = known.body();
+        let mut head = Vec::with_capacity(response.len() + 64);
+        head.extend_from_slice(&response[..response.len() - body.len()]);
+        let mut builder = ResponseBuilder { bytes: head, flags: known.flags };
+        builder.header(name, value).ok()?;
+        Some(builder.finish(body))
+    };
+    added().unwrap_or_else(|| response.to_vec())
+}
+
 /// A view of a response. Copying it copies pointers.
 #[derive(Debug, Clone, Copy)]
 pub struct Response<'a> {

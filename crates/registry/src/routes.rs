@@ -105,6 +105,12 @@ pub struct RouteCounters {
     pub cached: AtomicU64,
     /// Requests answered by the run of an equal one, for which they have waited; among those.
     pub shared: AtomicU64,
+    /// Requests to a route whose answers are kept for which something was run.
+    pub missed: AtomicU64,
+    /// Answers that were kept and had to give way to others.
+    pub evicted: AtomicU64,
+    /// Bytes that gateways keep.
+    pub cached_bytes: AtomicU64,
     /// A hash of the reason why nobody knows whether an answer still holds; 0 if somebody does, or nobody has asked.
     obstructed: AtomicU64,
     /// The reason, as far as it fits.
@@ -170,6 +176,12 @@ impl RouteCounters {
     pub fn record_cached(&self, took: Duration) {
         self.count(200, false, took.as_micros() as u64);
         self.cached.fetch_add(1, Relaxed);
+    }
+
+    /// A gateway that has kept so many bytes keeps so many now.
+    pub fn keep_bytes(&self, before: u64, now: u64) {
+        let kept = |bytes: u64| Some((bytes + now).saturating_sub(before));
+        let _ = self.cached_bytes.fetch_update(Relaxed, Relaxed, kept);
     }
 
     /// Counts a request that was recorded as answered with a body, and whose client has got 304.
@@ -303,6 +315,9 @@ impl Entry for RouteCounters {
             &self.remembered,
             &self.cached,
             &self.shared,
+            &self.missed,
+            &self.evicted,
+            &self.cached_bytes,
             &self.obstructed,
             &self.inline_banned_until,
             &self.inline_unfit,

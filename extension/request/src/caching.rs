@@ -1,5 +1,7 @@
 //! What a route says of its answers that may be kept.
 
+use std::time::Duration;
+
 use super::read_inputs::ReadInput;
 
 /// A route whose answers are kept.
@@ -9,6 +11,8 @@ pub struct Caching {
     pub vary: Vec<ReadInput>,
     /// How many each gateway keeps.
     pub most: usize,
+    /// How long an answer is kept that depends on the time; none if it is not.
+    pub max_age: Option<Duration>,
     /// What they say to others who may keep them.
     pub outward: Outward,
 }
@@ -17,24 +21,24 @@ pub struct Caching {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outward {
     /// The value of `Cache-Control`.
-    pub cache_control: &'static str,
+    pub cache_control: String,
     /// The value of `Vary`, if it depends on a header.
     pub vary: Option<String>,
 }
 
 impl Caching {
     /// Of what is stored: names as [`ReadInput::of_vary`] takes them, of which others are left out.
-    pub(crate) fn of(names: &[String], most: usize) -> Caching {
+    pub(crate) fn of(names: &[String], most: usize, max_age: Option<Duration>) -> Caching {
         let vary: Vec<ReadInput> = names.iter().filter_map(|name| ReadInput::of_vary(name)).collect();
-        let outward = Outward::of(&vary);
-        Caching { vary, most, outward }
+        let outward = Outward::of(&vary, max_age);
+        Caching { vary, most, max_age, outward }
     }
 }
 
 impl Outward {
-    /// Nobody outside hears of a commit: whoever keeps an answer has to ask whether it still holds. What depends on who asks is kept by nobody
-    /// between.
-    fn of(vary: &[ReadInput]) -> Outward {
+    /// Nobody outside hears of a commit: whoever keeps an answer has to ask whether it still holds, unless it may be so old. What depends on who
+    /// asks is kept by nobody between.
+    fn of(vary: &[ReadInput], max_age: Option<Duration>) -> Outward {
         let mut names: Vec<&str> = Vec::new();
         for input in vary {
             let name = match input {
@@ -47,7 +51,8 @@ impl Outward {
             }
         }
         let is_of_one = names.iter().any(|name| matches!(*name, "cookie" | "authorization"));
-        let cache_control = if is_of_one { "private, no-cache" } else { "no-cache" };
+        let how_long = max_age.map_or("no-cache".to_owned(), |most| format!("max-age={}", most.as_secs()));
+        let cache_control = if is_of_one { format!("private, {how_long}") } else { how_long };
         Outward { cache_control, vary: (!names.is_empty()).then(|| names.join(", ")) }
     }
 }

@@ -7,7 +7,7 @@ use pg::catalog::is_users;
 use pgrx::pg_sys::{self, Oid, TupleDesc};
 
 use super::read_plans::{is_fixed, obstacle_of};
-use super::reads::Obstacle;
+use super::reads::{Obstacle, is_in_the_way};
 
 /// Whether a text, as a value of a type, means the same tomorrow, as long as no commit changes settings or catalogs.
 ///
@@ -98,10 +98,16 @@ pub(super) unsafe fn types(descriptor: TupleDesc) -> impl Iterator<Item = Oid> {
     all.map(at).filter(|attribute| !attribute.attisdropped).map(|attribute| attribute.atttypid)
 }
 
+/// The same for one value of several, of which another may be more in the way.
+unsafe fn between_values(from: Oid, to: Oid) -> Option<Obstacle> {
+    // SAFETY: the caller's contract.
+    unsafe { obstacle_between(from, to).filter(|&obstacle| is_in_the_way(obstacle)) }
+}
+
 /// Between columns in their order. What has no other is null.
 unsafe fn obstacle_between_rows(from: TupleDesc, to: TupleDesc) -> Option<Obstacle> {
     // SAFETY: the caller's contract.
-    unsafe { types(from).zip(types(to)).find_map(|(from, to)| obstacle_between(from, to)) }
+    unsafe { types(from).zip(types(to)).find_map(|(from, to)| between_values(from, to)) }
 }
 
 /// Why a row of a named type may be another tomorrow that is made of these columns.
@@ -116,5 +122,5 @@ pub(super) unsafe fn obstacle_between_columns(from: TupleDesc, to: Oid) -> Optio
 /// Why a row may be another tomorrow that is made of whatever has texts.
 unsafe fn obstacle_of_row(to: TupleDesc) -> Option<Obstacle> {
     // SAFETY: the caller's contract.
-    unsafe { types(to).find_map(|to| obstacle_between(pg_sys::TEXTOID, to)) }
+    unsafe { types(to).find_map(|to| between_values(pg_sys::TEXTOID, to)) }
 }

@@ -19,6 +19,7 @@ use session::{file_settings, invalidations};
 use shared::routes::RouteCounters;
 
 use super::bound_value::{Bound, Value};
+use super::caching::Caching;
 use super::current::PathParameter;
 use super::inputs::{Argument, Input};
 use super::plan::Plan;
@@ -79,6 +80,10 @@ thread_local! {
     /// [`changes::now`] when it began.
     static SINCE: Cell<u64> = const { Cell::new(0) };
     static OBSTACLE: Cell<Option<Obstacle>> = const { Cell::new(None) };
+    /// Whether the answer may depend on the time, as long as nothing else is in the way.
+    static MAY_AGE: Cell<bool> = const { Cell::new(false) };
+    /// Whether it does.
+    static AGES: Cell<bool> = const { Cell::new(false) };
     static RELATIONS: RefCell<Vec<Oid>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -93,16 +98,19 @@ pub struct Read {
     pub inputs: Vec<ReadInput>,
     /// [`file_settings::fingerprint`]: it ran by these settings.
     pub settings: u64,
+    /// Whether it depends on the time, too, which the route allows.
+    pub ages: bool,
 }
 
 /// Bytes of a [`Read`] before its things.
-const HEAD: usize = 24;
+const HEAD: usize = 25;
 
 /// Set in the code of a completion whose response begins with a [`Read`].
 pub const READ: u32 = 1 << 30;
 
 impl Read {
-    /// As bytes: their number, then how many things, then `since`, then the settings, then the things; as the rest the inputs, each a line.
+    /// As bytes: their number, then how many things, then `since`, then the settings, then whether it ages, then the things; as the rest the inputs,
+    /// each a line.
     pub fn write(&self) -> Vec<u8> {
         let inputs: String = self.inputs.iter().map(|input| input.text() + "\n").collect();
         let length = HEAD + 4 * self.things.len() + inputs.len();
@@ -111,6 +119,7 @@ impl Read {
         bytes.extend_from_slice(&(self.things.len() as u32).to_le_bytes());
         bytes.extend_from_slice(&self.since.number().to_le_bytes());
         bytes.extend_from_slice(&self.settings.to_le_bytes());
+        bytes.push(u8::from(self.ages));
         self.things.iter().for_each(|thing| bytes.extend_from_slice(&thing.number().to_le_bytes()));
         bytes.extend_from_slice(inputs.as_bytes());
         bytes
@@ -121,12 +130,12 @@ impl Read {
         let number = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
         let (length, count) = (number(0)? as usize, number(4)? as usize);
         let long = |at: usize| Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
-        let (since, settings) = (Moment::of_number(long(8)?), long(16)?);
+        let (since, settings, ages) = (Moment::of_number(long(8)?), long(16)?, *bytes.get(24)? != 0);
         let things = (0..count).map(|place| number(HEAD + 4 * place).map(changes::thing));
         let things = things.collect::<Option<_>>()?;
         let inputs = std::str::from_utf8(bytes.get(HEAD + 4 * count..length)?).ok()?;
         let inputs = inputs.lines().map(ReadInput::parse).collect::<Option<_>>()?;
-        Some((Read { since, things, inputs, settings }, length))
+        Some((Read { since, things, inputs, settings, ages }, length))
     }
 
     /// Whether what was computed from it would be the same now.
@@ -139,10 +148,13 @@ impl Read {
     }
 }
 
-/// Begins to record. To be called before the transaction's snapshot is taken. A route whose answers are kept has said what they vary by.
-pub(crate) fn begin(varies: Option<&[ReadInput]>) {
+/// Begins to record. To be called before the transaction's snapshot is taken. A route whose answers are kept has said what they vary by,
+/// and whether they may be old.
+pub(crate) fn begin(caching: Option<&Caching>) {
     OBSTACLE.set(None);
-    read_inputs::begin(varies);
+    AGES.set(false);
+    MAY_AGE.set(caching.is_some_and(|caching| caching.max_age.is_some()));
+    read_inputs::begin(caching.map(|caching| caching.vary.as_slice()));
     RELATIONS.with_borrow_mut(|relations| {
         relations.clear();
         relations.reserve(MOST);
@@ -174,7 +186,7 @@ pub fn end() -> Option<Result<Read, Obstacle>> {
             things.sort_unstable();
             things.dedup();
             let (since, settings) = (Moment::of_number(SINCE.get()), file_settings::fingerprint());
-            Read { since, things, inputs: take_noted(), settings }
+            Read { since, things, inputs: take_noted(), settings, ages: AGES.get() }
         })),
     })
 }
@@ -228,9 +240,18 @@ pub(crate) fn is_blamed() -> bool {
 
 /// Notes why it cannot be known; the first reason counts.
 pub(crate) fn blame(obstacle: Obstacle) {
-    if OBSTACLE.get().is_none() {
+    if is_in_the_way(obstacle) && OBSTACLE.get().is_none() {
         OBSTACLE.set(Some(obstacle));
     }
+}
+
+/// Whether something is an obstacle to this answer. Where answers may be old, the time is none, and it is noted that it was asked for.
+pub(crate) fn is_in_the_way(obstacle: Obstacle) -> bool {
+    let is_allowed = MAY_AGE.get() && obstacle.is_the_time();
+    if is_allowed {
+        AGES.set(true);
+    }
+    !is_allowed
 }
 
 /// Notes a relation.
@@ -311,7 +332,38 @@ unsafe fn means_one_thing(of_type: Oid, value: &Value<'_>) -> bool {
     unsafe { is_read_alike(one) }
 }
 
+/// Functions of PostgreSQL's, by number, that depend on their arguments, on settings and on the time: clocks, `age` of today, the zone of an
+/// hour of today, texts that may be `now`.
+const OF_TIME: [u32; 14] =
+    [274, 1084, 1143, 1150, 1299, 1312, 1350, 1386, 2037, 2047, 2059, 2647, 2648, 2649];
+
 impl Obstacle {
+    /// Whether it is the time and nothing else.
+    fn is_the_time(self) -> bool {
+        use pg_sys::*;
+        match self {
+            Obstacle::Time => true,
+            Obstacle::Stable(function) | Obstacle::Volatile(function) => OF_TIME.contains(&function.to_u32()),
+            Obstacle::Moment(of_type) => matches!(
+                of_type,
+                DATEOID
+                    | TIMEOID
+                    | TIMETZOID
+                    | TIMESTAMPOID
+                    | TIMESTAMPTZOID
+                    | DATEARRAYOID
+                    | TIMEARRAYOID
+                    | TIMETZARRAYOID
+                    | TIMESTAMPARRAYOID
+                    | TIMESTAMPTZARRAYOID
+                    | DATERANGEOID
+                    | TSRANGEOID
+                    | TSTZRANGEOID
+            ),
+            _ => false,
+        }
+    }
+
     /// What it is, for people.
     ///
     /// # Safety

@@ -273,8 +273,7 @@ impl Job<'_, '_> {
         called::forget();
         guard::forget_raised();
         if self.records {
-            let caching = endpoint.registration.caching.as_ref();
-            reads::begin(caching.map(|caching| caching.vary.as_slice()));
+            reads::begin(endpoint.registration.caching.as_ref());
         }
         let mut begun = None;
         let report = if self.called { Report::Quiet } else { Report::Log };

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
+use std::time::Duration;
 
 use pg::guard::{PgError, Report, attempt};
 use pg::log_line;
@@ -218,7 +219,7 @@ fn owner_and_version(extension: Oid) -> (Oid, String) {
 
 fn routes(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Error> {
     let rows = client.select(
-        "select method, pattern, function, role::oid, search_path, owner, validates, vary, max_entries from http.route order by pattern, method",
+        "select method, pattern, function, role::oid, search_path, owner, validates, vary, max_entries, max_age from http.route order by pattern, method",
         None,
         &[],
     )?;
@@ -234,7 +235,11 @@ fn routes(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Error>
             search_path: search_path(row.get(5)?),
             validates: row.get::<bool>(7)?.unwrap_or_default(),
             caching: match (row.get::<Vec<String>>(8)?, row.get::<i32>(9)?) {
-                (Some(vary), Some(most)) => Some(Caching::of(&vary, most.max(0) as usize)),
+                (Some(vary), Some(most)) => {
+                    let max_age =
+                        row.get::<i32>(10)?.map(|seconds| Duration::from_secs(seconds.max(0) as u64));
+                    Some(Caching::of(&vary, most.max(0) as usize, max_age))
+                }
                 _ => None,
             },
         })

@@ -11,6 +11,8 @@ create table http.route (
   validates boolean not null default false,
   vary text[] not null default '{}',
   max_entries integer check (max_entries operator(pg_catalog.>) 0),
+  max_age integer check (max_age operator(pg_catalog.>) 0),
+  check (max_age is null or max_entries is not null),
   primary key (method, pattern));
 comment on table http.route is 'Routes; change them by http.route() and http.unroute()';
 comment on column http.route.method is 'GET, POST and so on, in upper case, or * for all others';
@@ -23,6 +25,7 @@ comment on column http.route.owner is
 
 comment on column http.route.vary is 'What answers that are kept depend on beside path and arguments';
 comment on column http.route.max_entries is 'How many answers each gateway keeps; null if it keeps none';
+comment on column http.route.max_age is 'Seconds for which an answer is kept that depends on the time; null if it is not kept';
 
 create table http.handler (
   name text not null primary key,
@@ -108,10 +111,12 @@ as 'MODULE_PATHNAME', 'howdah_validate';
 comment on function http.validate(text, text, boolean) is
   'Gives the answers of a route to GET an entity tag: who has the same already gets 304';
 
-create function http.cache(method text, pattern text, vary text[] default '{}', max_entries integer default 10000) returns void
+create function http.cache(
+  method text, pattern text, vary text[] default '{}', max_entries integer default 10000, max_age interval default null)
+returns void
 language c volatile
 as 'MODULE_PATHNAME', 'howdah_cache';
-comment on function http.cache(text, text, text[], integer) is
+comment on function http.cache(text, text, text[], integer, interval) is
   'Keeps the answers of a route to GET until a commit changes what they have read; no entries take it back';
 
 create function http.cache_clear(pattern text default null) returns bigint
@@ -151,14 +156,14 @@ comment on function http.unlisten(integer, text) is
 
 revoke all on function
   http.route(text, text, text, text, text), http.unroute(text, text), http.validate(text, text, boolean),
-  http.cache(text, text, text[], integer), http.cache_clear(text),
+  http.cache(text, text, text[], integer, interval), http.cache_clear(text),
   http.handle(text, text, integer, text, text), http.unhandle(text),
   http.listen(integer, text, boolean, text, text), http.unlisten(integer, text),
   http.registration_path(), http.configuration_changed()
 from public;
 grant execute on function
   http.route(text, text, text, text, text), http.unroute(text, text), http.validate(text, text, boolean),
-  http.cache(text, text, text[], integer), http.cache_clear(text),
+  http.cache(text, text, text[], integer, interval), http.cache_clear(text),
   http.handle(text, text, integer, text, text), http.unhandle(text),
   http.listen(integer, text, boolean, text, text), http.unlisten(integer, text), http.registration_path()
 to howdah_admin;

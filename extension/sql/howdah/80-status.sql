@@ -88,7 +88,8 @@ create function http.read_stats()
 returns table (
   kind text, method text, pattern text, requests bigint, succeeded bigint, redirected bigint,
   client_errors bigint, server_errors bigint, inline bigint, cancelled bigint, unrun bigint,
-  unchanged bigint, remembered bigint, cached bigint, shared bigint, running integer,
+  unchanged bigint, remembered bigint, cached bigint, shared bigint,
+  missed bigint, evicted bigint, cached_bytes bigint, running integer,
   mean_ms double precision, p50_ms double precision, p99_ms double precision,
   queue_mean_ms double precision, queue_max_ms double precision,
   sql_mean_ms double precision, sql_max_ms double precision, broken text, not_remembered text)
@@ -117,6 +118,9 @@ comment on column http.stats.remembered is 'Those of them for which nothing was 
 comment on column http.stats.cached is 'Requests answered by what a gateway has kept: nothing was run';
 comment on column http.stats.shared is
   'Requests answered by the run of an equal one, for which they waited; counted in cached or remembered, too';
+comment on column http.stats.missed is 'Requests to a route whose answers are kept for which something was run';
+comment on column http.stats.evicted is 'Answers that a gateway has kept and that had to give way to others';
+comment on column http.stats.cached_bytes is 'Bytes that gateways keep of the route now, as of a second ago';
 comment on column http.stats.running is 'Requests that run now';
 comment on column http.stats.mean_ms is 'Mean time of a request in milliseconds, from read to answered';
 comment on column http.stats.p50_ms is 'Half of the requests took no longer; estimated from powers of two';

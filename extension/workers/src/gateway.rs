@@ -484,7 +484,7 @@ impl Gateway<'_> {
         }
         self.last_tick = Instant::now();
         self.flights.enforce_deadlines(&mut self.server);
-        self.flights.remembered.end_abandoned(&self.server);
+        self.flights.remembered.tick(&self.server);
         self.follow_up();
         self.flights.follow_executors();
         self.flights.ask_for_executors();

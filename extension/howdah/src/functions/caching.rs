@@ -2,15 +2,17 @@
 
 use pg::entry::sql_function;
 use pg::refuse::{refuse, refuse_with_hint};
+use pgrx::datum::Interval;
 use pgrx::pg_sys::Datum;
 use pgrx::prelude::*;
+use queue::functions::typed::in_microseconds;
 use request::read_inputs::ReadInput;
 use session::authority::{has_rights_of, is_admin, refuse_restricted, rows_as_owner, value_as_owner};
 
 use super::registering::{check_reads, check_route_owner, check_set};
 
 sql_function!(
-    /// `http.cache(method, pattern, vary, max_entries)`
+    /// `http.cache(method, pattern, vary, max_entries, max_age)`
     howdah_cache,
     |call| {
         refuse_restricted();
@@ -18,6 +20,7 @@ sql_function!(
         let pattern = call.need_text(1, "pattern");
         let vary: Vec<Option<String>> = call.need(2, "vary");
         let most: i32 = call.need(3, "max_entries");
+        let max_age = call.get::<Interval>(4).as_ref().map(in_microseconds);
         check_reads(&method, "are not kept");
         let vary: Vec<String> = vary.iter().map(|name| varied(name.as_deref().unwrap_or_default())).collect();
         if vary.len() > MOST_VARIED {
@@ -26,11 +29,16 @@ sql_function!(
         if most < 0 {
             refuse(INVALID, &format!("max_entries is {most}; it is 0, which keeps nothing, or more"));
         }
+        if max_age.is_some_and(|age| !(SECOND_US..=OLDEST_US).contains(&age) || age % SECOND_US != 0) {
+            refuse(INVALID, "max_age is from a second to 365 days, in whole seconds");
+        }
+        let max_age = max_age.map(|age| (age / SECOND_US) as i32);
         check_route_owner(&method, pattern);
         let set = value_as_owner::<bool>(
-            "update http.route r set validates = r.validates or $4 > 0, vary = $3, max_entries = nullif($4, 0)
+            "update http.route r set validates = r.validates or $4 > 0, vary = $3, max_entries = nullif($4, 0),
+               max_age = case when $4 > 0 then $5 end
              where r.method = $1 and r.pattern = $2 returning true",
-            &[method.as_str().into(), pattern.into(), vary.into(), most.into()],
+            &[method.as_str().into(), pattern.into(), vary.into(), most.into(), max_age.into()],
         );
         check_set(set, &method, pattern);
         Datum::null()
@@ -38,6 +46,10 @@ sql_function!(
 );
 
 const INVALID: PgSqlErrorCode = PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
+
+const SECOND_US: i64 = 1_000_000;
+/// The highest `max_age`.
+const OLDEST_US: i64 = 365 * 86_400 * SECOND_US;
 
 /// Names that answers of a route may vary by.
 const MOST_VARIED: usize = 16;

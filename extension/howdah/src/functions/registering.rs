@@ -45,7 +45,7 @@ sql_function!(
             "insert into http.route as r (method, pattern, function, role, search_path, owner) values ($1, $2, $3, $4, $5, $6)
              on conflict (method, pattern) do update
              set function = excluded.function, role = excluded.role, search_path = excluded.search_path,
-               owner = excluded.owner, validates = false, vary = default, max_entries = null
+               owner = excluded.owner, validates = false, vary = default, max_entries = null, max_age = null
              where $7 or coalesce(r.owner, '') = $8 returning true",
             &[
                 method.as_str().into(),
@@ -93,7 +93,8 @@ sql_function!(
         check_route_owner(&method, pattern);
         let set = value_as_owner::<bool>(
             // What is kept has a tag, by which who has it already is told so.
-            "update http.route r set validates = $3, max_entries = case when $3 then r.max_entries end
+            "update http.route r set validates = $3, max_entries = case when $3 then r.max_entries end,
+               max_age = case when $3 then r.max_age end
              where r.method = $1 and r.pattern = $2 returning true",
             &[method.as_str().into(), pattern.into(), validates.into()],
         );

@@ -1,5 +1,6 @@
 //! Requests that are answered by what is remembered.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use ::gateway::{SMALL_REPLY, Ticket};
@@ -23,7 +24,12 @@ impl Gateway<'_> {
         now: Instant,
     ) -> Known {
         let Some(gate) = gate.filter(|_| self.runner.validates(place)) else { return Known::Run };
-        self.flights.remembered.look(request, arrived, gate, self.runner.caching(place), now)
+        let caching = self.runner.caching(place);
+        let known = self.flights.remembered.look(request, arrived, gate, caching, now);
+        if caching.is_some() && matches!(known, Known::Ask | Known::Run) {
+            shared().routes.get(gate as usize).missed.fetch_add(1, Relaxed);
+        }
+        known
     }
 
     /// Looks anew at those who have waited for an answer that is not theirs.

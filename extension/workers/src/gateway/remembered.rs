@@ -4,7 +4,10 @@
 //! answer is kept. What is not there is run by an executor, which notes what it reads. So short requests leave the inline lane for that,
 //! unless it does not pay: where answers change more often than they are asked for, or cannot be kept.
 
+mod shown_bytes;
+
 use std::collections::HashMap;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use ::gateway::{Arrived, Server, Ticket};
@@ -16,7 +19,7 @@ use request::caching::Caching;
 use request::read_inputs::{ReadInput, write_inputs};
 use request::reads::Read;
 use session::{file_settings, own_transaction};
-use shared::settings;
+use shared::{settings, shared};
 
 use super::flights::KEPT;
 use super::followers::{Follower, Followers};
@@ -52,6 +55,16 @@ struct Answer {
     /// The whole of it, if that is kept.
     whole: Option<Vec<u8>>,
     read: Read,
+    /// If it depends on the time.
+    age: Option<Age>,
+}
+
+/// How old an answer is, and may become.
+#[derive(Clone, Copy)]
+pub(crate) struct Age {
+    /// Before its run.
+    begun: Instant,
+    most: Duration,
 }
 
 /// What is known of a route.
@@ -62,6 +75,8 @@ struct Route {
     score: Score,
     /// How many answers are kept; none if their tags are.
     most: Option<usize>,
+    /// How long they are kept if they depend on the time.
+    max_age: Option<Duration>,
 }
 
 /// Whether it pays to remember the answers of a route.
@@ -119,6 +134,8 @@ impl Remembered {
 
     /// Forgets everything: routes or settings are others now.
     pub(crate) fn clear(&mut self) {
+        self.publish();
+        shown_bytes::clear();
         self.tags.clear();
         self.kept.clear();
         self.routes.clear();
@@ -154,8 +171,10 @@ impl Remembered {
         };
         match known {
             // SAFETY: on the main thread.
-            Some(Entry::Answer(answer)) if unsafe { answer.read.holds() } => {
-                let known = answer.to(&preconditions);
+            Some(Entry::Answer(answer))
+                if answer.age.is_none_or(|age| age.allows(now)) && unsafe { answer.read.holds() } =>
+            {
+                let known = answer.to(&preconditions, now);
                 route.score.answered += u32::from(known.is_some());
                 // Who has what is old gets the body, and that may be known to nobody here.
                 return known.unwrap_or(Known::Run);
@@ -201,8 +220,25 @@ impl Remembered {
         }
     }
 
+    /// What is due once in a while.
+    pub(crate) fn tick(&mut self, server: &Server) {
+        self.end_abandoned(server);
+        self.publish();
+    }
+
+    /// Tells the counters of routes what is kept.
+    fn publish(&mut self) {
+        for &gate in self.routes.keys() {
+            shown_bytes::set(gate, self.kept.of(gate).1 as u64);
+            let evicted = self.kept.take_evicted(gate);
+            if evicted > 0 {
+                shared().routes.get(gate as usize).evicted.fetch_add(evicted, Relaxed);
+            }
+        }
+    }
+
     /// Has those looked at anew, to run side by side, who wait for what has failed, or was late.
-    pub(crate) fn end_abandoned(&mut self, server: &Server) {
+    fn end_abandoned(&mut self, server: &Server) {
         for key in self.followers.end_abandoned(server) {
             let Some(gate) = key.first_chunk().map(|number| u32::from_le_bytes(*number)) else { continue };
             self.key = key.into_vec();
@@ -230,24 +266,35 @@ impl Remembered {
         self.routes.get(&gate).is_some_and(|route| route.most.is_some())
     }
 
-    /// Remembers the answer to a request, which has read this. Whether it may be given to others.
-    pub(crate) fn remember(&mut self, request: &Request<'_>, gate: u32, response: &[u8], read: Read) -> bool {
+    /// Remembers the answer to a request, which has read this; its run had not begun then. Whether it may be given to others, and how old it is
+    /// if that counts.
+    pub(crate) fn remember(
+        &mut self,
+        request: &Request<'_>,
+        gate: u32,
+        response: &[u8],
+        (read, begun): (Read, Instant),
+    ) -> Option<Option<Age>> {
         // It may have run before the executor has read the configuration that counts here, or after.
         let is_by_same_settings = read.settings == file_settings::fingerprint();
-        let Some(unmodified) = unmodified(response).filter(|_| is_by_same_settings) else { return false };
-        let Some(route) = self.routes.get_mut(&gate) else { return false };
+        let unmodified = unmodified(response).filter(|_| is_by_same_settings)?;
+        let route = self.routes.get_mut(&gate)?;
         let whole = route.most.map(|_| response.to_vec());
         if whole.is_some() && !may_be_kept(response) {
-            return false;
+            return None;
+        }
+        let age = if read.ages { Some(Age { begun, most: route.max_age? }) } else { None };
+        if age.is_some_and(|age| !age.allows(Instant::now())) {
+            return None;
         }
         route.note(&read.inputs);
         if !route.knows(&read.inputs) || !route.write_key(gate, request, &mut self.key) {
-            return false;
+            return None;
         }
         let bytes = unmodified.len() + whole.as_ref().map_or(0, Vec::len) + 4 * read.things.len();
-        let answer = Answer { unmodified, whole, read };
+        let answer = Answer { unmodified, whole, read, age };
         self.insert(gate, Entry::Answer(answer), bytes + size_of::<Entry>());
-        true
+        Some(age)
     }
 }
 
@@ -296,6 +343,7 @@ impl Route {
             inputs: caching.map_or(Vec::new(), |caching| caching.vary.clone()),
             score: Score::default(),
             most: caching.map(|caching| caching.most),
+            max_age: caching.and_then(|caching| caching.max_age),
         }
     }
 
@@ -326,13 +374,27 @@ impl Route {
 
 impl Answer {
     /// What a client gets that has asked so; none if that is not known here.
-    fn to(&self, preconditions: &Preconditions<'_>) -> Option<Known> {
-        match verdict(preconditions, &self.unmodified) {
-            Verdict::NotModified => Some(Known::Answer(self.unmodified.clone(), 304)),
-            Verdict::Perform => self.whole.clone().map(|whole| Known::Answer(whole, 200)),
-            Verdict::Failed => None,
-        }
+    fn to(&self, preconditions: &Preconditions<'_>, now: Instant) -> Option<Known> {
+        let (response, status) = match verdict(preconditions, &self.unmodified) {
+            Verdict::NotModified => (&self.unmodified, 304),
+            Verdict::Perform => (self.whole.as_ref()?, 200),
+            Verdict::Failed => return None,
+        };
+        Some(Known::Answer(with_age(response, self.age, now), status))
     }
+}
+
+impl Age {
+    fn allows(self, now: Instant) -> bool {
+        now.saturating_duration_since(self.begun) <= self.most
+    }
+}
+
+/// An answer that says how old it is, if that counts.
+pub(crate) fn with_age(response: &[u8], age: Option<Age>, now: Instant) -> Vec<u8> {
+    let Some(age) = age else { return response.to_vec() };
+    let seconds = now.saturating_duration_since(age.begun).as_secs();
+    message::with_header(response, "age", seconds.to_string())
 }
 
 impl Score {
@@ -355,8 +417,11 @@ impl Score {
 /// Whether an answer may be kept as a whole: it is one, and does not say otherwise.
 fn may_be_kept(response: &[u8]) -> bool {
     Response::parse(response).is_ok_and(|response| {
-        let forbids = |(name, value): (&[u8], &[u8])| {
-            name == b"cache-control" && value.to_ascii_lowercase().windows(8).any(|part| part == b"no-store")
+        let forbids = |(name, value): (&[u8], &[u8])| match name {
+            b"cache-control" => value.to_ascii_lowercase().windows(8).any(|part| part == b"no-store"),
+            // It counts by itself.
+            b"age" => true,
+            _ => false,
         };
         response.status() == 200 && !response.headers().any(forbids)
     })

@@ -1,6 +1,7 @@
 //! Answers that are remembered, and given to those who have waited for them.
 
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
 
 use ::gateway::Server;
 use dispatch::Ticket;
@@ -10,7 +11,7 @@ use request::reads::{READ, Read};
 use super::{Flight, Flights, SMALL_REPLY};
 use crate::gateway::followers::Follower;
 use crate::gateway::refusals::counters;
-use crate::gateway::remembered::conditional;
+use crate::gateway::remembered::{conditional, with_age};
 
 impl Flights {
     /// What is sent of an answer. It is remembered by what it has read, if that stands in front of it, and others that have waited for it get it.
@@ -21,7 +22,7 @@ impl Flights {
         code: u32,
         server: &mut Server,
     ) -> Vec<u8> {
-        let Flight { mut response, kept, gate, .. } = flight;
+        let Flight { mut response, kept, gate, since: begun, .. } = flight;
         let keeps = self.remembered.keeps(gate);
         let followers = self.remembered.followers.end(ticket);
         let leads = followers.is_some();
@@ -44,8 +45,8 @@ impl Flights {
             Some(read) => {
                 // SAFETY: on the main thread.
                 let (since, holds) = (read.since, unsafe { read.holds() });
-                let is_remembered = self.remembered.remember(&request, gate, &response, read);
-                is_remembered.then_some((since, holds))
+                let remembered = self.remembered.remember(&request, gate, &response, (read, begun));
+                remembered.map(|age| (since, holds, age))
             }
             None => None,
         };
@@ -53,13 +54,13 @@ impl Flights {
             return response;
         }
         match is_shared {
-            Some((since, holds)) => {
+            Some((since, holds, age)) => {
                 let (those, others): (Vec<_>, Vec<_>) =
                     followers.into_iter().partition(|follower: &Follower| {
                         (holds || since > follower.asked) && self.is_answered_so(follower, gate)
                     });
                 self.remembered.followers.again(others);
-                self.answer_followers(those, gate, &response, server);
+                self.answer_followers(those, gate, &with_age(&response, age, Instant::now()), server);
             }
             None => {
                 if leads {
