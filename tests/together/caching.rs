@@ -307,7 +307,9 @@ fn a_client_that_asks_for_all_takes_bounded_memory_and_no_other_route_s() {
     // A gateway takes with it what it has kept.
     keep(&platform, "/books/{id}", "/books/1", &[]);
     wait_for("it is kept", || row("cached_bytes", "/books/{id}") > 0);
-    platform.sql("select pg_terminate_backend(pid) from pg_stat_activity where backend_type like 'howdah gateway%'");
+    platform.sql(
+        "select pg_terminate_backend(pid) from pg_stat_activity where backend_type like 'howdah gateway%'",
+    );
     wait_for("it has gone", || row("cached_bytes", "/books/{id}") == 0);
 }
 
