@@ -170,10 +170,7 @@ impl Remembered {
             None => self.tags.get(&self.key),
         };
         match known {
-            // SAFETY: on the main thread.
-            Some(Entry::Answer(answer))
-                if answer.age.is_none_or(|age| age.allows(now)) && unsafe { answer.read.holds() } =>
-            {
+            Some(Entry::Answer(answer)) if answer.counts(now) => {
                 let known = answer.to(&preconditions, now);
                 route.score.answered += u32::from(known.is_some());
                 // Who has what is old gets the body, and that may be known to nobody here.
@@ -373,6 +370,12 @@ impl Route {
 }
 
 impl Answer {
+    /// Whether it is what a run would give now, or may be older.
+    fn counts(&self, now: Instant) -> bool {
+        // SAFETY: on the main thread, as all of a gateway.
+        self.age.is_none_or(|age| age.allows(now)) && unsafe { self.read.holds() }
+    }
+
     /// What a client gets that has asked so; none if that is not known here.
     fn to(&self, preconditions: &Preconditions<'_>, now: Instant) -> Option<Known> {
         let (response, status) = match verdict(preconditions, &self.unmodified) {
