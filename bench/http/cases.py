@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.http import answers, h2load, handshakes, wrk
+from bench.http import answers, h2load, handshakes, writing, wrk
 from bench.http.load import Load
 
 FAIRNESS_ROUNDS = 5
@@ -62,6 +62,8 @@ class Case:
     """Cases of one group run interleaved, because their ratio counts; otherwise a case is its own group."""
     beside: str | None = None
     """A path that one more connection asks for all the time, without being counted."""
+    written: int = 0
+    """How often a row of the page is written each second, beside the load."""
     stores: bool = False
     """Whether each request stores a row of `messages`."""
     fails: bool = False
@@ -86,6 +88,9 @@ FAST = wrk.Load(1, 19)
 STREAMS = h2load.Load(2, 8, 16)
 FULL = handshakes.Load(20)
 RESUMED = handshakes.Load(20, resumed=True)
+# Who keeps answers while somebody writes, and how often that is each second.
+WRITTEN = ("howdah", "axum_pipelined_per_core", "axum_redis")
+COMMITS = 100
 
 CASES = (
     Case("users", USERS, answers.user_pages, (*FORMS, "howdah_constant", *PEERS), (USER,)),
@@ -117,9 +122,13 @@ CASES = (
         "cached_rows",
         "/people/%d",
         answers.people,
-        ("howdah", "howdah_constant", "axum_pipelined", "axum_pipelined_per_core"),
+        ("howdah", "howdah_constant", "axum_pipelined", "axum_pipelined_per_core", "axum_redis"),
         (CACHED_PEOPLE, USER),
     ),
+    Case("cached_written", writing.PAGE, answers.people, WRITTEN, (CACHED_PEOPLE,), written=COMMITS),
+    Case("cached_without", writing.PAGE, answers.people, ("howdah",), (PEOPLE,), written=COMMITS),
+    Case("cached_many_written", "/people/%d", answers.people, WRITTEN, (CACHED_PEOPLE,), written=COMMITS),
+    Case("cached_many_without", "/people/%d", answers.people, ("howdah",), (PEOPLE,), written=COMMITS),
     Case(
         "insert",
         "/messages",

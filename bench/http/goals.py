@@ -40,6 +40,20 @@ GOALS = (
         5,
     ),
     Goal(
+        "cached_written: rate over the same without the cache, beside 100 commits/s",
+        ("cached_written", "howdah"),
+        ("cached_without", "howdah"),
+        3,
+    ),
+    Goal(
+        "cached_written: oldest answer in ms",
+        ("cached_written", "howdah"),
+        None,
+        0,
+        metric="oldest_answer_ms",
+        at_most=True,
+    ),
+    Goal(
         "users, a transaction each: rate over Node",
         ("users", "howdah_own_transaction"),
         ("users", "node_unix"),

@@ -7,6 +7,7 @@ from bench.harness.disturbance import ELSEWHERE
 from bench.harness.processes import Failed
 from bench.http import load
 from bench.http.slow_connection import slow_connection
+from bench.http.writing import writing
 
 
 def measure(case, system, cluster, seconds, warmup_seconds):
@@ -16,7 +17,11 @@ def measure(case, system, cluster, seconds, warmup_seconds):
         slow_connection(running.origin.port, case.beside) if case.beside else nullcontext(),
     ):
         load.measure(case.load, running, warmup_seconds)
-        return _loaded(case, system, running, cluster, seconds)
+        if not case.written:
+            return _loaded(case, system, running, cluster, seconds)
+        with writing(cluster, running.origin.port, case.written) as written:
+            metrics, each_run = _loaded(case, system, running, cluster, seconds)
+        return {**metrics, **written.metrics()}, each_run
 
 
 def _loaded(case, system, running, cluster, seconds):

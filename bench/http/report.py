@@ -14,6 +14,9 @@ OTHERS = (
     ("p99 us", "p99_us", 0),
     ("handshakes/s", "handshakes_per_second", 0),
     ("resumed %", RESUMED, 1),
+    ("commits/s", "commits_per_second", 0),
+    ("commit us", "commit_us", 0),
+    ("oldest ms", "oldest_answer_ms", 1),
 )
 TOOLS = ("wrk", "h2load", "handshakes")
 

@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.harness.deadline import wait_until
 from bench.harness.processes import Failed, Service, free_port, run
-from bench.http import answers, nginx
+from bench.http import answers, nginx, redis
 from bench.http.certificates import certificate
 from bench.http.howdah import serving
 from bench.http.nginx import Nginx
@@ -30,6 +30,8 @@ class Peer:
     """How it reaches PostgreSQL: "unix" or "tcp"."""
     env: tuple = ()
     """Pairs of environment variables and their values."""
+    asks_redis: bool = False
+    """Whether it has a Redis in front of PostgreSQL."""
 
     @contextmanager
     def started(self, case, cluster):
@@ -44,10 +46,16 @@ class Peer:
             **dict(self.env),
         }
         log = cluster.folder / f"{self.name}.log"
-        with Service(list(self.command), log, env=env, cwd=self.folder) as service:
+        with ExitStack() as started:
+            roots = [cluster.pid]
+            if self.asks_redis:
+                socket, pid = started.enter_context(redis.serving(cluster))
+                env["REDIS"] = f"redis+unix://{socket}"
+                roots.append(pid)
+            service = started.enter_context(Service(list(self.command), log, env=env, cwd=self.folder))
             wait_until(lambda: accepts(origin), 20, f"{self.name} to listen", service)
             case.check(origin, cluster)
-            yield Running(origin, [service.pid, cluster.pid], case.path)
+            yield Running(origin, [service.pid, *roots], case.path)
 
 
 @dataclass(frozen=True)
@@ -95,6 +103,7 @@ SYSTEMS = {
         Peer("axum_pipelined", ("target/release/axum_pipelined",), AXUM),
         Peer("axum_pipelined_per_core", ("target/release/axum_pipelined_per_core",), AXUM),
         Peer("axum_pool", ("target/release/axum_pool",), AXUM),
+        Peer("axum_redis", ("target/release/axum_redis",), AXUM, asks_redis=True),
         Nginx(),
     )
 }
@@ -104,6 +113,8 @@ def prepare(names):
     """Installs and builds what the named systems need."""
     if Nginx.name in names:
         nginx.prepare()
+    if any(getattr(SYSTEMS[name], "asks_redis", False) for name in names):
+        redis.prepare()
     folders = {SYSTEMS[name].folder for name in names if isinstance(SYSTEMS[name], Peer)}
     if NODE in folders:
         print("installing the packages of the Node peers", flush=True)

@@ -179,48 +179,116 @@ fn a_standby_serves_https_with_files_of_its_own_and_goes_on_once_promoted() {
     wait_for("its own setting counts", || session.query_one(shown, &[]).expect("a row").get::<_, i64>(0) > 0);
 }
 
-#[test]
-fn a_standby_runs_what_is_asked_by_a_tag_and_remembers_once_it_is_promoted() {
+/// A standby of a platform with routes over a table of notes, and a connection to it.
+fn standby_with_notes() -> (Platform, TemporaryCluster, Connection) {
     let platform = Platform::with(&[("max_prepared_transactions", "5")]);
     let port = free_port();
     platform.sql(&format!(
         "select http.listen({port});
          create table note (text text); grant select on note to howdah_web; insert into note values ('first');
          create function notes() returns text language sql stable return (select string_agg(text, ',') from note);
-         select http.route('GET', '/notes', 'notes'), http.validate('GET', '/notes');"
+         create function of_code() returns text language sql immutable return '0';
+         create function numbers() returns text language plpgsql stable as
+           'begin return (select count(*) from note) || '' '' || (select public.of_code()); end';
+         select http.route('GET', '/notes', 'notes'), http.validate('GET', '/notes');
+         select http.route('GET', '/count', 'numbers'), http.cache('GET', '/count');"
     ));
     let standby = standby_of(&platform);
     wait_for("the standby listens", || Connection::try_open_at(ADDRESS, port).is_some());
-    let mut connection = Connection::try_open_at(ADDRESS, port).expect("a connection");
-    let mut ask = |tag: &str| connection.request("GET", "/notes", &[("If-None-Match", tag)], b"");
-    let remembered = || -> i64 {
-        let mut session = standby.connect(DATABASE).expect("a session");
-        let query = "select coalesce(sum(remembered), 0)::bigint from http.stats";
-        session.query_one(query, &[]).expect("a row").get(0)
-    };
-    let tag = ask("\"none\"").header("etag").expect("a tag").to_owned();
-    let of_primary = Connection::try_open(port).map(|mut primary| primary.request("GET", "/notes", &[], b""));
-    assert_eq!(of_primary.expect("it listens").header("etag"), Some(&*tag), "the same on both");
-    for _ in 0..30 {
-        assert_eq!(ask(&tag).status, 304);
-    }
-    assert_eq!(remembered(), 0);
-    platform.sql("insert into note values ('second')");
-    wait_for("it has come", || ask(&tag).status == 200);
-    platform.sql("begin; insert into note values ('third'); prepare transaction 'third'");
-    wait_for("it has come along", || {
+    let connection = Connection::try_open_at(ADDRESS, port).expect("a connection");
+    (platform, standby, connection)
+}
+
+fn wait_for_replay(platform: &Platform, standby: &TemporaryCluster) {
+    let lsn = platform.value("select pg_current_wal_lsn()").expect("a place");
+    let mut session = standby.connect(DATABASE).expect("a session");
+    wait_for("it has come", || {
         let query = "select pg_last_wal_replay_lsn() >= $1::text::pg_lsn";
-        let lsn = platform.value("select pg_current_wal_lsn()").expect("a place");
-        standby.connect(DATABASE).expect("a session").query_one(query, &[&lsn]).expect("a row").get(0)
+        session.query_one(query, &[&lsn]).expect("a row").get(0)
     });
-    standby.execute("postgres", "select pg_promote()").expect("it is promoted");
-    let tag = ask(&tag).header("etag").expect("a tag").to_owned();
+}
+
+fn sum_of(cluster: &TemporaryCluster, column: &str) -> i64 {
+    let mut session = cluster.connect(DATABASE).expect("a session");
+    let query = format!("select coalesce(sum({column}), 0)::bigint from http.stats");
+    session.query_one(&query, &[]).expect("a row").get(0)
+}
+
+#[test]
+fn a_standby_remembers_until_something_is_replayed_and_goes_on_once_it_is_promoted() {
+    let (platform, standby, mut connection) = standby_with_notes();
+    let mut ask = |tag: &str| connection.request("GET", "/notes", &[("If-None-Match", tag)], b"");
+    let tag = ask("\"none\"").header("etag").expect("a tag").to_owned();
+    assert_eq!(platform.get("/notes").header("etag"), Some(&*tag), "the same on both");
     wait_for("it remembers", || {
         assert_eq!(ask(&tag).status, 304);
-        remembered() > 5
+        sum_of(&standby, "remembered") > 5
+    });
+    platform.sql("insert into note values ('second')");
+    wait_for_replay(&platform, &standby);
+    assert_eq!(ask(&tag).text(), "first,second");
+    platform.sql("begin; insert into note values ('third'); prepare transaction 'third'");
+    wait_for_replay(&platform, &standby);
+    standby.execute("postgres", "select pg_promote()").expect("it is promoted");
+    let tag = ask(&tag).header("etag").expect("a tag").to_owned();
+    let before = sum_of(&standby, "remembered");
+    wait_for("it remembers", || {
+        assert_eq!(ask(&tag).status, 304);
+        sum_of(&standby, "remembered") > before + 5
     });
     // Whose mark was on the primary alone.
     standby.execute(DATABASE, "commit prepared 'third'").expect("it is there");
     let third = ask(&tag);
     assert_eq!((third.status, third.text()), (200, "first,second,third".into()));
+}
+
+#[test]
+fn a_standby_keeps_answers_of_which_none_is_older_than_what_it_shows() {
+    let (platform, standby, mut connection) = standby_with_notes();
+    let mut session = standby.connect(DATABASE).expect("a session");
+    // The count and the version that a session sees, and those of the answer to a request that comes afterwards.
+    let mut ask = || {
+        let seen = session.query_one("select numbers()", &[]).expect("a row").get::<_, String>(0);
+        let reply = connection.request("GET", "/count", &[], b"");
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        let numbers = |text: &str| -> Vec<i64> {
+            text.split(' ').map(|number| number.parse().expect("a number")).collect()
+        };
+        let (seen, answered) = (numbers(&seen), numbers(&reply.text()));
+        assert!(
+            answered.iter().zip(&seen).all(|(answered, seen)| answered >= seen),
+            "{answered:?} after {seen:?}"
+        );
+        answered
+    };
+    wait_for("it keeps", || {
+        ask();
+        sum_of(&standby, "cached") > 5
+    });
+    let change = |cluster: &TemporaryCluster, number: i64| {
+        let change = match number % 3 {
+            0 => format!(
+                "create or replace function public.of_code() returns text language sql immutable return '{number}'"
+            ),
+            _ => "insert into note values ('more')".into(),
+        };
+        cluster.execute(DATABASE, &change).expect("it is changed");
+    };
+    for number in 1..=60 {
+        change(&platform.cluster, number);
+        (0..20).for_each(|_| _ = ask());
+    }
+    wait_for_replay(&platform, &standby);
+    assert_eq!(ask(), [41, 60]);
+    let before = sum_of(&standby, "cached");
+    wait_for("it keeps", || {
+        assert_eq!(ask(), [41, 60]);
+        sum_of(&standby, "cached") > before + 5
+    });
+    standby.execute("postgres", "select pg_promote()").expect("it is promoted");
+    for number in 61..=120 {
+        change(&standby, number);
+        let rows = 1 + number - number / 3;
+        (0..5).for_each(|_| assert_eq!(ask(), [rows, number - number % 3]));
+    }
 }

@@ -4,6 +4,7 @@
 //! - [`things`]: what a transaction has changed, as things that have counters.
 //! - [`ends`]: marks it before the transaction's end, and counts it afterwards.
 //! - [`faults`]: mistakes on demand.
+//! - [`replay`]: what a standby has in the place of all that.
 //! - [`standing`]: what has become of a transaction that has a mark.
 //!
 //! It knows neither requests nor answers: who keeps one says what that has read.
@@ -11,6 +12,7 @@
 mod ends;
 mod faults;
 pub mod memory;
+mod replay;
 mod standing;
 mod things;
 
@@ -25,7 +27,7 @@ use pgrx::pg_sys;
 
 /// Now, for what is computed from here on: to be asked before its snapshot is taken.
 pub fn now() -> Moment {
-    commits().now()
+    replay::now().unwrap_or_else(|| commits().now())
 }
 
 /// The thing of a number that a process has told.
@@ -34,11 +36,14 @@ pub fn thing(number: u32) -> Thing {
 }
 
 /// Whether what was computed after this moment, and has read no more than these relations and what names and rights
-/// mean, is what would be computed now. On a standby nobody knows.
+/// mean, is what would be computed now. On a standby whatever has ended since has changed it.
 ///
 /// # Safety
 /// On the main thread.
 pub unsafe fn hold(since: Moment, relations: &[Thing]) -> bool {
+    if let Some(holds) = replay::holds(since) {
+        return holds;
+    }
     // SAFETY: by contract.
     let ask = |transaction, is_prepared| unsafe { standing::of(transaction, is_prepared) };
     is_ready() && commits().hold(since, &of_catalogs(), ask) && commits().hold(since, relations, ask)

@@ -40,6 +40,11 @@ unsafe extern "C-unwind" {
     pub fn IsTransactionState() -> bool;
     pub fn GetTopTransactionIdIfAny() -> TransactionId;
 
+    // access/xlog.h, access/xlogrecovery.h
+    pub fn RecoveryInProgress() -> bool;
+    pub fn GetCurrentReplayRecPtr(timeline: *mut TimeLineID) -> XLogRecPtr;
+    pub fn GetXLogReplayRecPtr(timeline: *mut TimeLineID) -> XLogRecPtr;
+
     // utils/snapmgr.h
     pub fn GetTransactionSnapshot() -> Snapshot;
     pub fn GetActiveSnapshot() -> Snapshot;

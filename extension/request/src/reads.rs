@@ -66,7 +66,7 @@ pub enum Obstacle {
     Inputs,
     /// It takes a header or a cookie that `vary` does not name.
     Unnamed,
-    /// Its transaction is serializable, or the server a standby.
+    /// Its transaction is serializable.
     Transaction,
     /// It has caught an error.
     Error,
@@ -299,7 +299,7 @@ pub(crate) unsafe fn note_ends(
     }
     // SAFETY: by contract.
     unsafe {
-        if pg_sys::XactIsoLevel == pg_sys::XACT_SERIALIZABLE as i32 || pg_sys::RecoveryInProgress() {
+        if pg_sys::XactIsoLevel == pg_sys::XACT_SERIALIZABLE as i32 {
             blame(Obstacle::Transaction);
         }
         for (argument, value) in plan.arguments.iter().zip(&bound.values) {
@@ -406,7 +406,7 @@ impl Obstacle {
                 format!("it takes the {taken}, which vary does not name")
             }
             Obstacle::Error => "it catches an error".into(),
-            Obstacle::Transaction => "its transaction is serializable, or the server a standby".into(),
+            Obstacle::Transaction => "its transaction is serializable".into(),
         }
     }
 }

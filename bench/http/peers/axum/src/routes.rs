@@ -65,8 +65,8 @@ async fn not_found(method: Method, OriginalUri(uri): OriginalUri) -> impl IntoRe
     (StatusCode::NOT_FOUND, Json(answer))
 }
 
-/// An error of PostgreSQL or of the pool, answered with 500.
-struct Failure(Error);
+/// An error of PostgreSQL, of the pool or of Redis, answered with 500.
+pub(crate) struct Failure(Error);
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
