@@ -30,18 +30,21 @@ pub async fn routes<D: Database>(database: D) -> Result<Router, Error> {
 }
 
 async fn people<D: Database>(
-    State(mut pages): State<Pages<D>>,
+    State(pages): State<Pages<D>>,
     Path(after): Path<i32>,
 ) -> Result<Response, Failure> {
-    let key = format!("people:{after}");
-    let kept: Option<Vec<u8>> = pages.redis.get(&key).await?;
-    let page = match kept {
-        Some(page) => page,
-        None => {
-            let page = serde_json::to_vec(&pages.database.people_after(after).await?)?;
-            let () = pages.redis.set_ex(&key, &page, SECONDS).await?;
-            page
-        }
-    };
+    let page = pages.people_after(after).await?;
     Ok(([(CONTENT_TYPE, "application/json")], Bytes::from(page)).into_response())
+}
+
+impl<D: Database> Pages<D> {
+    async fn people_after(mut self, id: i32) -> Result<Vec<u8>, Error> {
+        let key = format!("people:{id}");
+        if let Some(page) = self.redis.get(&key).await? {
+            return Ok(page);
+        }
+        let page = serde_json::to_vec(&self.database.people_after(id).await?)?;
+        let () = self.redis.set_ex(&key, &page, SECONDS).await?;
+        Ok(page)
+    }
 }
