@@ -31,7 +31,8 @@ const SCHEMA: &str = "
     create function of_view() returns jsonb language sql stable as 'select jsonb_agg(to_jsonb(c) order by id) from cheap c';
     create function of_summary() returns bigint language sql stable as 'select count from summary';
     create function of_helper() returns text language sql stable as 'select helper() || count(*) from item';
-    create function of_setting() returns text language sql stable as $$ select coalesce(current_setting('app.name', true), 'none') $$;
+    -- A setting that was made up is empty in a process that has had it before, and null in others.
+    create function of_setting() returns text language sql stable as $$ select coalesce(nullif(current_setting('app.name', true), ''), 'none') $$;
     create function of_times() returns text language sql stable as $$ select string_agg(made::text, ',' order by id) from item $$;
     create function of_rights() returns boolean language sql stable as $$ select has_table_privilege('howdah_web', 'public.item', 'select') and pg_has_role('somebody', 'usage') $$;
     create function since(since timestamptz default '2026-01-02') returns bigint language sql stable as 'select count(*) from item where made >= since';

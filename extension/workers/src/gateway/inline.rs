@@ -100,8 +100,7 @@ impl Inline {
         size: usize,
     ) -> bool {
         // Handlers that are asked one after the other must run as the same role to share a transaction.
-        settings::INLINE.get() != Mode::Off
-            && size <= LONGEST
+        size <= LONGEST
             && runner.have_one_identity(endpoints.clone())
             && endpoints.into_iter().all(|place| {
                 runner.number(place).is_some_and(|number| {
@@ -305,9 +304,10 @@ unsafe fn assume(runner: &mut Runner, endpoint: usize) -> bool {
 }
 
 /// Whether an endpoint's times so far, and its record here, let it run in a gateway.
-fn is_short(counters: &RouteCounters) -> bool {
+pub(super) fn is_short(counters: &RouteCounters) -> bool {
     let threshold = settings::INLINE_THRESHOLD.get() as f32;
-    counters.mean_us().is_some_and(|mean| mean < threshold)
+    settings::INLINE.get() != Mode::Off
+        && counters.mean_us().is_some_and(|mean| mean < threshold)
         && counters.inline_banned_until.load(Relaxed) < now_us()
         && counters.statuses.iter().map(|count| count.load(Relaxed)).sum::<u64>() >= PROBATION
 }

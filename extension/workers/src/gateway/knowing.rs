@@ -9,6 +9,7 @@ use problem::Problem;
 use shared::shared;
 
 use super::flights::NO_ROOM;
+use super::inline::is_short;
 use super::refusals::Refused;
 use super::remembered::Known;
 use super::{Gateway, log_unrun};
@@ -25,9 +26,12 @@ impl Gateway<'_> {
     ) -> Known {
         let Some(gate) = gate.filter(|_| self.runner.validates(place)) else { return Known::Run };
         let caching = self.runner.caching(place);
-        let known = self.flights.remembered.look(request, arrived, gate, caching, now);
+        let counters = shared().routes.get(gate as usize);
+        let may_read = !self.runner.is_planned(place) || self.runner.reads_only(place);
+        let is_short = || may_read && is_short(counters);
+        let known = self.flights.remembered.look(request, arrived, gate, (caching, is_short), now);
         if caching.is_some() && matches!(known, Known::Ask | Known::Run) {
-            shared().routes.get(gate as usize).missed.fetch_add(1, Relaxed);
+            counters.missed.fetch_add(1, Relaxed);
         }
         known
     }

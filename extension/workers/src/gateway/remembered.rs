@@ -90,10 +90,12 @@ struct Score {
     again: Option<Instant>,
 }
 
-/// For so many requests one has to be answered without a run.
-const PAYS: u32 = 4;
+/// For each four that are answered without a run so many may be sent to executors to be remembered, which costs little where they would run there anyway.
+const PAYS: u32 = 16;
 /// The same where answers are kept as a whole, which saves more.
-const PAYS_WHOLE: u32 = 16;
+const PAYS_WHOLE: u32 = 64;
+/// The same of a route whose requests run in the gateway otherwise: the way to an executor costs several times what an answer without a run saves.
+const PAYS_SHORT: u32 = 1;
 /// How long an executor may take until another is asked the same.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// Requests that are sent to executors before anybody knows.
@@ -144,13 +146,14 @@ impl Remembered {
         self.kept.limit(settings::MAX_CACHED.get() as usize);
     }
 
-    /// What is known of a request to a route with validators, whose answers are kept if it says how; `gate` is the number of its counters.
+    /// What is known of a request to a route with validators, whose answers are kept if it says how; `gate` is the number of its counters, and
+    /// `is_short` says whether it would run in the gateway.
     pub(crate) fn look(
         &mut self,
         request: &Request<'_>,
         (ticket, size): (Ticket, usize),
         gate: u32,
-        caching: Option<&Caching>,
+        (caching, is_short): (Option<&Caching>, impl Fn() -> bool),
         now: Instant,
     ) -> Known {
         if !is_plain(request) || size > LONGEST {
@@ -192,7 +195,12 @@ impl Remembered {
             return if self.followers.have_room(size) { Known::Follow } else { Known::Run };
         }
         let keeps = route.most.is_some();
-        if !route.score.pays(if keeps { PAYS_WHOLE } else { PAYS }, now) {
+        let pays = match keeps {
+            _ if is_short() => PAYS_SHORT,
+            true => PAYS_WHOLE,
+            false => PAYS,
+        };
+        if !route.score.pays(pays, now) {
             return Known::Run;
         }
         if keeps {
@@ -401,13 +409,13 @@ pub(crate) fn with_age(response: &[u8], age: Option<Age>, now: Instant) -> Vec<u
 }
 
 impl Score {
-    /// Whether it is asked once more, where so many may be asked for one that is answered without a run.
+    /// Whether it is asked once more, where so many may be asked for four that are answered without a run.
     fn pays(&mut self, most: u32, now: Instant) -> bool {
         if self.asked > FADES {
             self.asked /= 2;
             self.answered /= 2;
         }
-        let pays = self.asked < TRIED + self.answered.saturating_mul(most);
+        let pays = self.asked < TRIED + self.answered.saturating_mul(most) / 4;
         if !pays && self.again.is_some_and(|again| now < again) {
             return false;
         }
