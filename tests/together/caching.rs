@@ -262,11 +262,8 @@ fn one_run_answers_many() {
 #[test]
 fn a_client_that_asks_for_all_takes_bounded_memory_and_no_other_route_s() {
     // In the gateway it would not pay to keep what is asked for twice.
-    let platform = Platform::with(&[
-        ("howdah.max_cached", "256kB"),
-        ("howdah.gateways", "1"),
-        ("howdah.inline", "off"),
-    ]);
+    let platform =
+        Platform::with(&[("howdah.max_cached", "256kB"), ("howdah.gateways", "1"), ("howdah.inline", "off")]);
     platform.sql(ROUTES);
     wait_for("the routes", || platform.get("/books/1").status == 200);
     platform.sql(

@@ -115,6 +115,8 @@ pub struct RouteCounters {
     obstructed: AtomicU64,
     /// The reason, as far as it fits.
     obstacle: Text<16>,
+    /// Runs in a row that were to find out what they read, in vain.
+    in_vain: AtomicU32,
     /// Sum of the microseconds in the queue.
     pub queue_us: AtomicU64,
     /// Longest time in the queue, in microseconds.
@@ -137,6 +139,11 @@ pub struct RouteCounters {
     /// there. 0 for none.
     pub inline_unfit: AtomicU64,
 }
+
+/// Runs in a row that may find out in vain what they read.
+const IN_VAIN: u32 = 64;
+/// Of so many runs one finds out afterwards.
+const RETRIED: u32 = 16;
 
 /// The weight of the newest request in the moving average.
 const NEWEST: f32 = 1.0 / 16.0;
@@ -266,8 +273,15 @@ impl RouteCounters {
         news
     }
 
+    /// Whether the next run is to find out what it reads: where many have done so in vain, one in [`RETRIED`] is.
+    pub fn is_to_find_out(&self) -> bool {
+        let in_vain = self.in_vain.load(Relaxed);
+        in_vain < IN_VAIN || self.in_vain.fetch_add(1, Relaxed).is_multiple_of(RETRIED)
+    }
+
     /// Notes why nobody knows whether an answer still holds, by a number of the reason; `text` is asked if that is another than before.
     pub fn obstruct(&self, reason: u64, text: impl FnOnce() -> String) {
+        self.in_vain.fetch_add(1, Relaxed);
         if self.obstructed.load(Relaxed) != reason {
             self.obstacle.set(&text());
             self.obstructed.store(reason, Relaxed);
@@ -276,6 +290,9 @@ impl RouteCounters {
 
     /// Somebody knows.
     pub fn clear_obstacle(&self) {
+        if self.in_vain.load(Relaxed) != 0 {
+            self.in_vain.store(0, Relaxed);
+        }
         if self.obstructed.load(Relaxed) != 0 {
             self.obstructed.store(0, Relaxed);
         }
@@ -327,6 +344,7 @@ impl Entry for RouteCounters {
         let all = self.statuses.iter().chain(&self.histogram).chain(times).chain(others);
         all.for_each(|counter| counter.store(0, Relaxed));
         self.mean_us.store(0, Relaxed);
+        self.in_vain.store(0, Relaxed);
         self.inline_overruns.store(0, Relaxed);
     }
 }

@@ -210,3 +210,41 @@ fn the_next_route_begins_with_nothing() {
     assert!(all.into_iter().all(|count| count.load(SeqCst) == 0));
     assert_eq!(counters.inline_overruns.load(SeqCst), 0);
 }
+
+#[test]
+fn what_is_looked_for_in_vain_is_looked_for_seldom_until_it_is_found() {
+    let routes = routes(2);
+    let counters = routes.get(number(&routes, "/a").expect("a number") as usize);
+    let run = |finds: bool| {
+        let is_to_find_out = counters.is_to_find_out();
+        match finds {
+            _ if !is_to_find_out => {}
+            true => counters.clear_obstacle(),
+            false => counters.obstruct(7, || "the time".into()),
+        }
+        is_to_find_out
+    };
+    assert!((0..64).all(|_| run(false)));
+    let seldom = (0..1600).filter(|_| run(false)).count();
+    assert!((90..=110).contains(&seldom), "{seldom} of 1,600");
+    assert_eq!(counters.obstacle().as_deref(), Some("the time"));
+    // The first that finds it ends that.
+    while !run(true) {}
+    assert!((0..100).all(|_| run(true)) && counters.obstacle().is_none());
+    // One client that asks for what cannot be kept does not have the others' runs left out.
+    assert!((0..1000).all(|asked| run(asked % 32 == 0)));
+}
+
+#[test]
+fn bytes_that_gateways_keep_are_their_sum() {
+    let routes = routes(2);
+    let counters = routes.get(number(&routes, "/a").expect("a number") as usize);
+    counters.keep_bytes(0, 100);
+    counters.keep_bytes(0, 50);
+    counters.keep_bytes(100, 20);
+    assert_eq!(counters.cached_bytes.load(SeqCst), 70);
+    counters.keep_bytes(50, 0);
+    // One whose counters were given back and are another's.
+    counters.keep_bytes(90, 0);
+    assert_eq!(counters.cached_bytes.load(SeqCst), 0);
+}

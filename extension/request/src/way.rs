@@ -7,6 +7,7 @@ use message::Request;
 use problem::{Access, Problem};
 use router::{Match, Router};
 use session::deployments;
+use shared::routes::RouteCounters;
 
 use super::endpoint::Endpoint;
 use super::guard::Guard;
@@ -49,7 +50,9 @@ impl Job<'_, '_> {
                     let headers = request.headers().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
                     let mut preconditions = Preconditions::of(headers);
                     let keeps = endpoints[place].registration.caching.is_some();
-                    self.records |= (keeps || preconditions.revalidates()) && self.runs_in_executor();
+                    self.records |= (keeps || preconditions.revalidates())
+                        && self.runs_in_executor()
+                        && endpoints[place].counters().is_none_or(RouteCounters::is_to_find_out);
                     if keeps && self.runs_in_executor() && !preconditions.require() {
                         // Its gateway asks them of what it keeps.
                         preconditions = Preconditions::default();
