@@ -193,9 +193,12 @@ fn a_route_with_validators_answers_as_one_without() {
             assert_eq!(answer.status, plain.status, "{}: {}", told(), answer.text());
             if plain.status == 200 {
                 assert_eq!(answer.text(), plain.text(), "{}", told());
-                let tag = answer.header("etag").expect("a tag").to_owned();
-                bodies.insert(tag.clone(), answer.body);
-                tags.insert(asked_for, tag);
+                let tag = answer.header("etag").map(str::to_owned);
+                assert!(tag.is_some() || prefix == "cached", "{}", told());
+                if let Some(tag) = tag {
+                    bodies.insert(tag.clone(), answer.body);
+                    tags.insert(asked_for, tag);
+                }
             }
         }
     }

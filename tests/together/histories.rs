@@ -419,7 +419,11 @@ impl World {
             }
             self.answers[usize::from(reply.status == 304)].fetch_add(1, SeqCst);
             if reply.status == 200 {
-                kept.insert(place, (reply.header("etag").expect("a tag").to_owned(), state));
+                // What is not kept has a tag where the route has validators alone.
+                match reply.header("etag") {
+                    Some(tag) => kept.insert(place, (tag.to_owned(), state)),
+                    None => kept.remove(&place),
+                };
             }
             self.learn(place, state);
         }

@@ -96,6 +96,7 @@ unsafe fn run(request: &Request<'_>, records: bool) -> Vec<u8> {
         preconditions: None,
         guard: None,
         records,
+        keeps: false,
         called: true,
     };
     // What the caller has in the session, and has put off, is the caller's.

@@ -81,6 +81,13 @@ pub(crate) struct Registration {
     pub caching: Option<Caching>,
 }
 
+impl Registration {
+    /// Whether some of its answers have entity tags: all, or those that are kept.
+    pub(crate) fn has_tags(&self) -> bool {
+        self.validates || self.caching.is_some()
+    }
+}
+
 /// A route or a query handler of this process.
 pub(crate) struct Endpoint {
     /// How it is registered.

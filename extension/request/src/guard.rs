@@ -1,6 +1,6 @@
 //! A write that says what it is to find: If-Match and its like.
 //!
-//! What is there is what GET of the same path answers, if its route has validators. It runs in the write's transaction, in a subtransaction, as its own
+//! What is there is what GET of the same path answers, if its route has entity tags. It runs in the write's transaction, in a subtransaction, as its own
 //! role, and the entity tag that it would have is compared. Check and write are one step:
 //!
 //! - Writes of the same path wait for each other ([`request_transaction::begin_alone`]), so that of equal ones the first succeeds, and the others
@@ -102,7 +102,7 @@ fn named<'g>(
     }
     let Ok(Match::Found(found)) = router.lookup("GET", request.raw_path()) else { return None };
     let read = found.route as usize;
-    endpoints[read].registration.validates.then(|| (read, found.params.iter().collect(), preconditions))
+    endpoints[read].registration.has_tags().then(|| (read, found.params.iter().collect(), preconditions))
 }
 
 /// The same in every process of a server.
@@ -166,6 +166,7 @@ impl Job<'_, '_> {
             preconditions: Some(Preconditions::default()),
             guard: None,
             records: false,
+            keeps: false,
             called: self.called,
         };
         // SAFETY: by contract; what is called raises through pgrx's guards.

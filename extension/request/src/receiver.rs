@@ -417,12 +417,11 @@ impl Receiver {
         let given = |name: &[u8]| {
             headers.iter().find(|header| header.name.eq_ignore_ascii_case(name)).map(|header| header.value)
         };
-        // SAFETY: null, or set for the plan that runs.
-        let preconditions = unsafe { self.preconditions.as_ref() };
         // What sets a cookie does more than show what is there.
-        let shows = |_: &&Preconditions<'_>| status == 200 && given(b"set-cookie").is_none();
-        let Some(preconditions) = preconditions.filter(shows) else {
-            return Some(Validated { status, content_type, tag: None, is_shown: false, body });
+        let is_shown = status == 200 && given(b"set-cookie").is_none();
+        // SAFETY: null, or set for the plan that runs.
+        let Some(preconditions) = unsafe { self.preconditions.as_ref() }.filter(|_| is_shown) else {
+            return Some(Validated { status, content_type, tag: None, is_shown, body });
         };
         // A handler may know better.
         let tag = if given(b"etag").is_none() { Some(conditions::tag_of(body)) } else { None };

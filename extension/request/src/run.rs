@@ -61,6 +61,8 @@ pub(crate) struct Job<'j, 'r> {
     pub guard: Option<Guard<'j>>,
     /// Whether it is noted what it reads.
     pub records: bool,
+    /// Whether its answer says what others may do with it.
+    pub keeps: bool,
     /// Whether it is a request of `http.call`, whose errors are its caller's.
     pub called: bool,
 }
@@ -357,7 +359,8 @@ impl Job<'_, '_> {
                 return Err(elsewhere());
             }
             let counters = if self.records { endpoint.counters() } else { None };
-            let outward = endpoint.registration.caching.as_ref().map(|caching| &caching.outward);
+            let caching = endpoint.registration.caching.as_ref().filter(|_| self.keeps);
+            let outward = caching.map(|caching| &caching.outward);
             let given = Given { bound: &bound, path, arguments, outward };
             self.run_plan(plan, called, &given, counters, begun, context)
         }

@@ -164,9 +164,9 @@ impl Runner {
         }
     }
 
-    /// Whether the answers of the endpoint at this place have entity tags.
-    pub fn validates(&self, place: usize) -> bool {
-        self.table.as_ref().is_some_and(|table| table.endpoints[place].registration.validates)
+    /// Whether some answers of the endpoint at this place have entity tags.
+    pub fn has_tags(&self, place: usize) -> bool {
+        self.table.as_ref().is_some_and(|table| table.endpoints[place].registration.has_tags())
     }
 
     /// How answers of the endpoint at this place are kept; none if they are not.
@@ -348,6 +348,7 @@ impl Runner {
                 preconditions: None,
                 guard: None,
                 records: false,
+                keeps: false,
                 called: false,
             };
             job.answer(endpoints, handlers.clone(), router, |number| {

@@ -46,18 +46,8 @@ impl Job<'_, '_> {
                 let path: Vec<_> = parameters.iter().collect();
                 tried(endpoints[place].number());
                 let is_plain = matches!(request.method(), "GET" | "HEAD") && request.body().is_empty();
-                if endpoints[place].registration.validates && is_plain {
-                    let headers = request.headers().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-                    let mut preconditions = Preconditions::of(headers);
-                    let keeps = endpoints[place].registration.caching.is_some();
-                    self.records |= (keeps || preconditions.revalidates())
-                        && self.runs_in_executor()
-                        && endpoints[place].counters().is_none_or(RouteCounters::is_to_find_out);
-                    if keeps && self.runs_in_executor() && !preconditions.require() {
-                        // Its gateway asks them of what it keeps.
-                        preconditions = Preconditions::default();
-                    }
-                    self.preconditions = Some(preconditions);
+                if endpoints[place].registration.has_tags() && is_plain {
+                    self.prepare(&endpoints[place]);
                 }
                 let (endpoint, guard) = Guard::of(request, endpoints, place, router);
                 let mut job = Job { guard, ..self };
@@ -87,6 +77,23 @@ impl Job<'_, '_> {
                 Err(problem)
             }
         }
+    }
+}
+
+impl<'r> Job<'_, 'r> {
+    /// Says what a request for what is there asks of an endpoint that has entity tags.
+    fn prepare(&mut self, endpoint: &Endpoint) {
+        let headers = self.request.headers().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+        let preconditions: Preconditions<'r> = Preconditions::of(headers);
+        self.keeps = endpoint.registration.caching.is_some();
+        self.records |= (self.keeps || preconditions.revalidates())
+            && self.runs_in_executor()
+            && endpoint.counters().is_none_or(RouteCounters::is_to_find_out);
+        // A digest of what nobody keeps would be in vain.
+        let is_tagged = endpoint.registration.validates || self.records || !preconditions.is_empty();
+        let asks = !(self.keeps && self.runs_in_executor()) || preconditions.require();
+        // Its gateway asks them of what it keeps.
+        self.preconditions = is_tagged.then(|| if asks { preconditions } else { Preconditions::default() });
     }
 }
 

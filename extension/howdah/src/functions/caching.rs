@@ -35,7 +35,7 @@ sql_function!(
         let max_age = max_age.map(|age| (age / SECOND_US) as i32);
         check_route_owner(&method, pattern);
         let set = value_as_owner::<bool>(
-            "update http.route r set validates = r.validates or $4 > 0, vary = $3, max_entries = nullif($4, 0),
+            "update http.route r set vary = $3, max_entries = nullif($4, 0),
                max_age = case when $4 > 0 then $5 end
              where r.method = $1 and r.pattern = $2 returning true",
             &[method.as_str().into(), pattern.into(), vary.into(), most.into(), max_age.into()],

@@ -92,10 +92,7 @@ sql_function!(
         check_reads(&method, "have no entity tag");
         check_route_owner(&method, pattern);
         let set = value_as_owner::<bool>(
-            // What is kept has a tag, by which who has it already is told so.
-            "update http.route r set validates = $3, max_entries = case when $3 then r.max_entries end,
-               max_age = case when $3 then r.max_age end
-             where r.method = $1 and r.pattern = $2 returning true",
+            "update http.route r set validates = $3 where r.method = $1 and r.pattern = $2 returning true",
             &[method.as_str().into(), pattern.into(), validates.into()],
         );
         check_set(set, &method, pattern);

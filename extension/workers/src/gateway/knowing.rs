@@ -24,7 +24,7 @@ impl Gateway<'_> {
         gate: Option<u32>,
         now: Instant,
     ) -> Known {
-        let Some(gate) = gate.filter(|_| self.runner.validates(place)) else { return Known::Run };
+        let Some(gate) = gate.filter(|_| self.runner.has_tags(place)) else { return Known::Run };
         let caching = self.runner.caching(place);
         let counters = shared().routes.get(gate as usize);
         let may_read = !self.runner.is_planned(place) || self.runner.reads_only(place);
