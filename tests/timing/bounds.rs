@@ -69,6 +69,9 @@ bounds! {
     COMMIT_OF_RELATIONS: 2 ms,
         "together::commits::a_commit_pays_little_for_each_relation_that_it_has_changed",
         "together::commits::many_writers_of_one_relation_pay_little_for_counting_it";
+    /// A thousand requests to a route whose answers cannot be kept, against as many without `http.cache`.
+    NOT_KEPT: 1000 ms,
+        "together::caching::a_route_that_cannot_be_kept_is_as_fast_as_one_that_is_not_to_be";
     /// A request while somebody locks the catalogs.
     CATALOG_LOCKED: 500 ms,
         "together::locks_of_others::an_executor_goes_on_with_the_settings_that_it_knows",

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use howdah_tests::bounds;
-use howdah_tests::platform::Platform;
+use howdah_tests::platform::{Platform, wait_for};
 use registry::commits::{Commits, Counter, Mark, Standing};
 
 /// Tables of which each way changes some.
@@ -88,7 +88,7 @@ fn every_way_of_changing_rows_is_counted_for_the_tables_that_have_them() {
         ("update parts set id = 2 where id = 12", "high"),
         ("insert into low values (3, 'three')", "parts"),
         ("insert into fleeting values (1)", "fleeting"),
-        ("refresh materialized view summary", ""),
+        ("refresh materialized view summary", "summary"),
         ("create unique index on summary (count); refresh materialized view concurrently summary; insert into plain values (60);
           refresh materialized view concurrently summary", "summary"),
         // In a function, in a block with a handler, in a savepoint that is kept.
@@ -248,6 +248,80 @@ fn what_changes_nothing_is_not_counted() {
             statements.iter().for_each(|statement| numbers.platform.sql(statement));
             assert_eq!(numbers.of(relation), before, "{relation}: {way}");
         }
+    }
+}
+
+/// Commands on temporary tables, and those that give a table another file.
+const PRIVATE: [&str; 13] = [
+    "create temporary table one (id serial primary key, text text default 'x' check (text <> ''), other integer unique references one)",
+    "create table pg_temp.one as select * from plain",
+    "select * into temporary one from plain",
+    "create temporary table one (like plain including all); create index on one (text); insert into one values (1)",
+    "create temporary table one (id integer); drop table one",
+    "create temporary table one (id serial); begin; truncate one restart identity; drop table one; commit",
+    "begin; create temporary table one on commit drop as select * from plain; commit",
+    "begin; create temporary table one (id integer) on commit drop; insert into one values (1); commit; begin; create temporary table one (id integer) on commit drop; commit",
+    "create temporary table one (id integer) on commit delete rows; insert into one values (1)",
+    "do $$ begin create temporary table one (id integer); drop table one; end $$",
+    "truncate beside",
+    "begin; create temporary table one as select answer() as id; truncate beside, low; insert into beside values (1); commit",
+    "refresh materialized view summary; refresh materialized view summary with data",
+];
+
+/// The same with something else in it, or beside it.
+const NOT_PRIVATE: [&str; 15] = [
+    "begin; create temporary table one (id integer); grant select on plain to somebody; commit",
+    "begin; create temporary table one (id integer); create table another_one (id integer); commit",
+    "begin; truncate beside; alter table plain alter column text set statistics 5; commit",
+    "begin; alter table beside rename to besides; truncate besides; alter table besides rename to beside; commit",
+    "create temporary table one as select renames() as id",
+    "begin; create temporary table one (id integer); truncate renaming; commit",
+    "refresh materialized view refreshing",
+    "create temporary table one () inherits (plain)",
+    "begin; savepoint one; create temporary table one (id integer); rollback to one; create table another_two (id integer); commit",
+    "begin; create table another_three (id integer); savepoint one; truncate beside; rollback to one; commit",
+    "create table another_four (id integer); drop table another_four",
+    "create index on beside (id)",
+    "drop table child",
+    "do $$ begin begin create temporary table one (id integer); raise 'no'; exception when others then create table another_five (id integer); end; end $$",
+    "set allow_system_table_mods = on; create temporary table one as select renames_by_hand() as id",
+];
+
+#[test]
+fn what_a_session_does_to_temporary_tables_means_nothing_to_others() {
+    let numbers = Numbers::new();
+    numbers.platform.sql(
+        "create function renames() returns integer language plpgsql as 'begin execute format(''alter table loose rename to loose_%s'', floor(random() * 1e9)::integer); return 1; end';
+         create function renamed() returns trigger language plpgsql as 'begin alter table triggering rename to triggering_more; return null; end';
+         create table renaming (id integer); create trigger renamed after truncate on renaming execute function renamed();
+         create function refreshed() returns integer language plpgsql security definer as 'begin execute ''alter table deferring rename to deferring_more''; return 1; end';
+         create materialized view refreshing as select refreshed() as id with no data;
+         create function renames_by_hand() returns integer language plpgsql as 'begin update pg_class set relname = relname where relname = ''plain''; return 1; end';
+         truncate beside",
+    );
+    for way in PRIVATE {
+        let (names, rows) = (numbers.of(""), numbers.of("loose"));
+        // The session's end drops what is left.
+        let mut session = numbers.platform.session();
+        let statements: Vec<&str> = if way.starts_with("do") { vec![way] } else { way.split("; ").collect() };
+        for statement in statements {
+            session.batch_execute(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
+        }
+        let own = session.query_one("select pg_backend_pid()", &[]).unwrap().get::<_, i32>(0);
+        drop(session);
+        let is_gone = format!("select not exists (select from pg_stat_activity where pid = {own})");
+        wait_for("the session has ended", || numbers.platform.value(&is_gone).as_deref() == Some("t"));
+        assert_eq!((numbers.of(""), numbers.of("loose")), (names, rows), "{way}");
+    }
+    assert!(numbers.changes("beside", "truncate beside"), "its rows are counted");
+    for way in NOT_PRIVATE {
+        let before = numbers.of("");
+        let mut session = numbers.platform.session();
+        let statements: Vec<&str> = if way.starts_with("do") { vec![way] } else { way.split("; ").collect() };
+        for statement in statements {
+            session.batch_execute(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
+        }
+        assert_ne!(numbers.of(""), before, "{way}");
     }
 }
 

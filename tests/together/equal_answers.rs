@@ -23,6 +23,9 @@ const SCHEMA: &str = "
     create materialized view summary as select count(*) as count from item;
     create role somebody; grant somebody to howdah_web;
     grant select on item, parts, cheap, summary to howdah_web;
+    -- Another role, with rights, settings and rows of its own.
+    create role reader; grant usage on schema early to reader; grant select on item, parts, cheap, summary to reader;
+    alter role reader set app.owner = 'b';
     create function helper() returns text language sql stable return 'first';
     -- What returns a set is a part of its caller's plan, whose names mean what they meant when that was made, as in any prepared statement.
     create function one(id integer) returns setof item language sql stable as 'select * from public.item where item.id = one.id';
@@ -111,6 +114,12 @@ const CHANGES: &[&str] = &[
     "drop policy if exists it on item; create policy it on item using (owner = http.cookie('who'))",
     "drop policy if exists it on item; create policy it on item using (owner = current_setting('app.owner', true))",
     "alter role howdah_web set app.owner = 'a'",
+    "alter role reader set app.owner = 'a'",
+    "alter role reader set app.owner = 'b'",
+    "alter role reader set app.name = 'r$n'",
+    "grant select on item to reader",
+    "revoke select on item from reader",
+    "drop policy if exists it on item; create policy it on item using (owner = case current_user when 'reader' then 'b' else 'a' end)",
     "alter role howdah_web set app.owner = 'b'",
     "alter table item add column more integer default $r",
     "alter table item drop column if exists more",
@@ -122,6 +131,11 @@ const CHANGES: &[&str] = &[
     "drop index if exists by_price",
     "set track_counts = off; update item set name = 'u$n' where id = $r; set track_counts = on",
     "truncate parts",
+    "truncate parts; insert into parts values ($r % 10, 'blue')",
+    "create temporary table if not exists own_item as select id, 'mine' as name from public.item",
+    "drop table if exists own_item",
+    "begin; create temporary table parts on commit drop as select * from public.item; commit",
+    "begin; create temporary table more (id integer); grant select on item to howdah_web; commit",
     "copy parts from program 'echo 3,red' with (format csv)",
 ];
 
@@ -143,16 +157,18 @@ fn a_route_with_validators_answers_as_one_without() {
     let platform = Platform::start();
     platform.sql(SCHEMA);
     for (function, _) in ROUTES {
-        for prefix in ["plain", "tagged", "cached"] {
+        for role in ["howdah_web", "reader"] {
+            for prefix in ["plain", "tagged", "cached"] {
+                platform.sql(&format!(
+                    "select http.route('GET', '/{prefix}/{role}/{function}', 'public.{function}', role => '{role}', search_path => 'early, public')"
+                ));
+            }
             platform.sql(&format!(
-                "select http.route('GET', '/{prefix}/{function}', 'public.{function}', search_path => 'early, public')"
+                "select http.validate('GET', '/tagged/{role}/{function}'), http.cache('GET', '/cached/{role}/{function}', '{{cookie:who}}')"
             ));
         }
-        platform.sql(&format!(
-            "select http.validate('GET', '/tagged/{function}'), http.cache('GET', '/cached/{function}', '{{cookie:who}}')"
-        ));
     }
-    wait_for("the routes", || platform.get("/tagged/of_time").status == 200);
+    wait_for("the routes", || platform.get("/tagged/howdah_web/of_time").status == 200);
     let seed = std::env::var("HUNT_SEED")
         .ok()
         .and_then(|seed| seed.parse().ok())
@@ -170,7 +186,8 @@ fn a_route_with_validators_answers_as_one_without() {
         let (function, queries) = ROUTES[random.usize(..ROUTES.len())];
         let query = queries[random.usize(..queries.len())];
         let prefix = if random.bool() { "tagged" } else { "cached" };
-        let path = format!("/{prefix}/{function}{query}");
+        let role = if random.u8(..3) == 0 { "reader" } else { "howdah_web" };
+        let path = format!("/{prefix}/{role}/{function}{query}");
         let cookie = ("Cookie", if random.bool() { "who=a" } else { "who=b" });
         let asked_for = format!("{path} {}", cookie.1);
         let tag = tags.get(&asked_for).map_or("\"none\"", String::as_str);
@@ -178,7 +195,7 @@ fn a_route_with_validators_answers_as_one_without() {
         let condition = Some(("If-None-Match", tag)).filter(|_| prefix == "tagged" || random.bool());
         let headers: Vec<_> = condition.into_iter().chain([cookie]).collect();
         let answer = connection.request("GET", &path, &headers, b"");
-        let plain = connection.request("GET", &format!("/plain/{function}{query}"), &[cookie], b"");
+        let plain = connection.request("GET", &format!("/plain/{role}/{function}{query}"), &[cookie], b"");
         let told = || {
             format!(
                 "seed {seed}, request {asked}, {path} after {:?}",

@@ -15,7 +15,7 @@ use pgrx::pg_sys::{self, GucBoolAssignHook, TransactionId};
 use registry::commits::{EVERYTHING, Thing};
 
 use crate::memory::{attached, commits};
-use crate::{faults, standing, things};
+use crate::{faults, private, standing, things};
 
 /// What has a mark of the transaction of this process.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,11 @@ pub fn install() {
 fn is_concerned() -> bool {
     // SAFETY: it looks at PostgreSQL's own state and raises nothing.
     let writes = || unsafe { pg::GetTopTransactionIdIfAny() } != TransactionId::INVALID;
-    writes() || BLIND.get() || MARKED.get() != Marked::Nothing || MAINTAINS.get() != Maintains::No
+    writes()
+        || BLIND.get()
+        || private::is_noted()
+        || MARKED.get() != Marked::Nothing
+        || MAINTAINS.get() != Maintains::No
 }
 
 fn at_stage(stage: Stage) {
@@ -87,7 +91,7 @@ unsafe fn mark(prepares: bool) {
         let is_blind = (BLIND.get() || !pg_sys::pgstat_track_counts) && !faults::is_asked("no-blindness");
         let found = match is_blind {
             true => None,
-            false => things::collect(changed, commits, maintains(), THINGS.take()),
+            false => things::collect(changed, commits, (maintains(), private::catalogs()), THINGS.take()),
         };
         let things = found.unwrap_or_else(|| vec![EVERYTHING]);
         if prepares && faults::is_asked("no-prepared") {
@@ -119,6 +123,7 @@ unsafe fn settle(is_committed: bool) {
     if maintained == Maintains::End || maintained == Maintains::Command && !is_committed {
         MAINTAINS.set(Maintains::No);
     }
+    private::forget();
     // SAFETY: PostgreSQL's own variable.
     BLIND.set(unsafe { !pg_sys::pgstat_track_counts });
     match marked {
@@ -160,7 +165,8 @@ unsafe fn count_late(looked: usize) {
             && let Some(memory) = attached()
         {
             let changed = Changed::now();
-            if changed.mark() != looked && changed.count() > 0 {
+            let mut late = changed.since(looked).peekable();
+            if late.peek().is_some() && !private::are_dropped(late) {
                 memory.commits.count_unmarked(&[EVERYTHING]);
             }
         }

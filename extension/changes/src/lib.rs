@@ -4,6 +4,7 @@
 //! - [`things`]: what a transaction has changed, as things that have counters.
 //! - [`ends`]: marks it before the transaction's end, and counts it afterwards.
 //! - [`faults`]: mistakes on demand.
+//! - [`private`]: what a transaction has changed of catalogs for nobody else.
 //! - [`replay`]: what a standby has in the place of all that.
 //! - [`standing`]: what has become of a transaction that has a mark.
 //!
@@ -12,11 +13,13 @@
 mod ends;
 mod faults;
 pub mod memory;
+mod private;
 mod replay;
 mod standing;
 mod things;
 
 pub use ends::{install, while_maintaining};
+pub use private::{Private, while_running};
 pub use registry::commits::{EVERYTHING, Moment, Thing};
 pub use things::{of_catalogs, relation};
 

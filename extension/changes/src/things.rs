@@ -44,21 +44,26 @@ fn database(is_shared: bool) -> u32 {
     if is_shared { 0 } else { unsafe { pg_sys::MyDatabaseId }.to_u32() }
 }
 
+/// Whether this is a catalog of which nobody keeps anything.
+pub(crate) fn means_nothing(catalog: u32) -> bool {
+    OF_NO_MEANING.contains(&catalog)
+}
+
 fn has_meaning(relation: Oid) -> bool {
-    relation.to_u32() < pg_sys::FirstNormalObjectId && !OF_NO_MEANING.contains(&relation.to_u32())
+    relation.to_u32() < pg_sys::FirstNormalObjectId && !means_nothing(relation.to_u32())
 }
 
 /// The things of tables that a transaction has changed, each once; none if there is no memory for them. `maintains` says that it is VACUUM FULL
-/// or the like, which changes catalogs, and nothing that they mean.
+/// or the like, which changes catalogs, and nothing that they mean, `is_private` that it has changed a catalog for nobody else.
 pub(crate) fn collect(
     changed: Changed,
     commits: &Commits,
-    maintains: bool,
+    (maintains, is_private): (bool, impl Fn(Oid) -> bool),
     mut things: Vec<Thing>,
 ) -> Option<Vec<Thing>> {
     things.clear();
     for ChangedTable { table, is_shared, how } in changed {
-        if maintains && has_meaning(table) || faults::misses(has_meaning(table), how) {
+        if has_meaning(table) && (maintains || is_private(table)) || faults::misses(has_meaning(table), how) {
             continue;
         }
         let thing = of(commits, table, is_shared);

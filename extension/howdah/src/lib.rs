@@ -7,10 +7,12 @@
 //! - [`functions`]: functions of SQL's.
 //! - [`status`]: the functions behind the views on the platform's state.
 //! - [`drain`]: taking a database out of service without a lost request.
+//! - [`private_commands`]: which commands write catalogs and mean nothing to other sessions.
 //! - [`utility`]: the hook on utility commands, which withdraws workers for those that need their database empty.
 
 mod drain;
 mod functions;
+mod private_commands;
 mod status;
 mod utility;
 

@@ -19,6 +19,7 @@ use session::{authority, deploying, invalidations};
 use shared::{Shared, attached, now_us};
 
 use crate::functions::configuration;
+use crate::private_commands;
 use crate::status;
 
 /// How long a command waits for the workers to leave. Then it runs, and fails as PostgreSQL has it.
@@ -79,7 +80,9 @@ callback! {
             let run = || next(statement, query, read_only, context, parameters, environment, receiver, completion);
             match is_maintenance(statement, context) {
                 true => ::changes::while_maintaining(run),
-                false => run(),
+                // A part of the command around it.
+                false if context == pg_sys::ProcessUtilityContext::PROCESS_UTILITY_SUBCOMMAND => run(),
+                false => ::changes::while_running(private_commands::kind((*statement).utilityStmt), run),
             }
             if updates {
                 note_update();

@@ -24,7 +24,11 @@ unsafe extern "C-unwind" {
 }
 
 /// The tables that a transaction has changed.
-pub struct Changed(*mut pg_sys::PgStat_TableXactStatus);
+pub struct Changed {
+    next: *mut pg_sys::PgStat_TableXactStatus,
+    /// The address of the one before which it ends.
+    end: usize,
+}
 
 impl Changed {
     /// Those of the transaction of this process. To be asked when no subtransaction is open, from before the commit until locks are released.
@@ -33,13 +37,18 @@ impl Changed {
     /// Inside a guard and a transaction; an error jumps.
     pub unsafe fn now() -> Changed {
         // SAFETY: by contract.
-        Changed(unsafe { (*pgstat_get_xact_stack_level(1)).first })
+        Changed { next: unsafe { (*pgstat_get_xact_stack_level(1)).first }, end: 0 }
+    }
+
+    /// Those that were not in the list when it had this [mark](Self::mark).
+    pub fn since(self, mark: usize) -> impl Iterator<Item = ChangedTable> {
+        Changed { end: mark, ..self }
     }
 
     /// Another mark than before if another table has been changed since.
     pub fn mark(&self) -> usize {
         // New ones come first.
-        self.0.addr()
+        self.next.addr()
     }
 }
 
@@ -75,10 +84,11 @@ impl Iterator for Changed {
         loop {
             // SAFETY: the list is the transaction's, which has not ended.
             let (counts, table) = unsafe {
-                let counts = self.0.as_ref()?;
+                let counts =
+                    self.next.as_ref().filter(|counts| std::ptr::from_ref(*counts).addr() != self.end)?;
                 (counts, &*counts.parent)
             };
-            self.0 = counts.next;
+            self.next = counts.next;
             let how = How {
                 inserted: counts.tuples_inserted != 0,
                 updated: counts.tuples_updated != 0,
@@ -91,4 +101,48 @@ impl Iterator for Changed {
             }
         }
     }
+}
+
+/// How many rows of a table were changed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rows {
+    /// That have come.
+    pub inserted: u64,
+    /// That are others.
+    pub updated: u64,
+    /// That have gone.
+    pub deleted: u64,
+}
+
+impl Rows {
+    /// All of them.
+    pub fn all(self) -> u64 {
+        self.inserted + self.updated + self.deleted
+    }
+}
+
+/// The rows of each of these tables that the transaction of this process has changed so far, subtransactions that are open included.
+///
+/// # Safety
+/// Inside a guard and a transaction; an error jumps.
+pub unsafe fn rows_of<const COUNT: usize>(tables: &[u32; COUNT]) -> [Rows; COUNT] {
+    let mut rows = [Rows::default(); COUNT];
+    // SAFETY: by contract; lists of the transaction's.
+    unsafe {
+        let mut level = pgstat_get_xact_stack_level(crate::GetCurrentTransactionNestLevel());
+        while let Some(open) = level.as_ref() {
+            let mut next = open.first;
+            while let Some(counts) = next.as_ref() {
+                let (table, _) = crate::version::counted_table(&*counts.parent);
+                if let Some(place) = tables.iter().position(|one| *one == table.to_u32()) {
+                    rows[place].inserted += counts.tuples_inserted.cast_unsigned();
+                    rows[place].updated += counts.tuples_updated.cast_unsigned();
+                    rows[place].deleted += counts.tuples_deleted.cast_unsigned();
+                }
+                next = counts.next;
+            }
+            level = open.previous;
+        }
+    }
+    rows
 }

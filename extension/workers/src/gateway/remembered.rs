@@ -179,12 +179,7 @@ impl Remembered {
                 // Who has what is old gets the body, and that may be known to nobody here.
                 return known.unwrap_or(Known::Run);
             }
-            Some(Entry::Asked(since)) if now.saturating_duration_since(*since) < PATIENCE => {
-                return Known::Run;
-            }
-            Some(Entry::Unkept(since)) if now.saturating_duration_since(*since) < PAUSE => {
-                return Known::Run;
-            }
+            Some(entry) if entry.is_left_alone(now) => return Known::Run,
             _ => {}
         }
         if preconditions.require() {
@@ -194,16 +189,10 @@ impl Remembered {
         if self.followers.are_led(&self.key) {
             return if self.followers.have_room(size) { Known::Follow } else { Known::Run };
         }
-        let keeps = route.most.is_some();
-        let pays = match keeps {
-            _ if is_short() => PAYS_SHORT,
-            true => PAYS_WHOLE,
-            false => PAYS,
-        };
-        if !route.score.pays(pays, now) {
+        if !route.pays(is_short(), now) {
             return Known::Run;
         }
-        if keeps {
+        if route.most.is_some() {
             self.followers.lead(&self.key, ticket);
         } else {
             self.tags.insert(&self.key, Entry::Asked(now), size_of::<Entry>());
@@ -342,6 +331,17 @@ pub(super) fn get_ready() {
     }
 }
 
+impl Entry {
+    /// Whether whoever asks now is none to find an answer out.
+    fn is_left_alone(&self, now: Instant) -> bool {
+        match self {
+            Entry::Asked(since) => now.saturating_duration_since(*since) < PATIENCE,
+            Entry::Unkept(since) => now.saturating_duration_since(*since) < PAUSE,
+            Entry::Answer(_) => false,
+        }
+    }
+}
+
 impl Route {
     fn new(caching: Option<&Caching>) -> Route {
         Route {
@@ -360,6 +360,16 @@ impl Route {
         key.extend_from_slice(&(path.len() as u32).to_le_bytes());
         key.extend_from_slice(path);
         write_inputs(&self.inputs, request, key)
+    }
+
+    /// Whether another answer is remembered, of requests that would run in the gateway or not.
+    fn pays(&mut self, is_short: bool, now: Instant) -> bool {
+        let most = match self.most {
+            _ if is_short => PAYS_SHORT,
+            Some(_) => PAYS_WHOLE,
+            None => PAYS,
+        };
+        self.score.pays(most, now)
     }
 
     /// Notes what answers depend on, beside what was known before.
