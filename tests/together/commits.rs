@@ -252,7 +252,7 @@ fn what_changes_nothing_is_not_counted() {
 }
 
 /// Commands on temporary tables, and those that give a table another file.
-const PRIVATE: [&str; 13] = [
+const PRIVATE: [&str; 15] = [
     "create temporary table one (id serial primary key, text text default 'x' check (text <> ''), other integer unique references one)",
     "create table pg_temp.one as select * from plain",
     "select * into temporary one from plain",
@@ -264,6 +264,8 @@ const PRIVATE: [&str; 13] = [
     "create temporary table one (id integer) on commit delete rows; insert into one values (1)",
     "do $$ begin create temporary table one (id integer); drop table one; end $$",
     "truncate beside",
+    "truncate plain cascade",
+    "do $$ begin execute 'truncate plain, referring'; end $$",
     "begin; create temporary table one as select answer() as id; truncate beside, low; insert into beside values (1); commit",
     "refresh materialized view summary; refresh materialized view summary with data",
 ];

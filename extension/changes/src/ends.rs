@@ -46,6 +46,8 @@ thread_local! {
     static THINGS: Cell<Vec<Thing>> = const { Cell::new(Vec::new()) };
     /// Whether rows may have been written since the last transaction's end that PostgreSQL has not counted.
     static BLIND: Cell<bool> = const { Cell::new(false) };
+    /// The transaction that was settled last.
+    static SETTLED: Cell<TransactionId> = const { Cell::new(TransactionId::INVALID) };
     static MAINTAINS: Cell<Maintains> = const { Cell::new(Maintains::No) };
 }
 
@@ -117,8 +119,13 @@ unsafe fn mark(prepares: bool) {
     }
 }
 
-/// Counts what was marked, or takes the mark away.
+/// Counts what was marked, or takes the mark away. PostgreSQL tells of the release once for each owner of resources that is left.
 unsafe fn settle(is_committed: bool) {
+    // SAFETY: it looks at PostgreSQL's own state and raises nothing.
+    let transaction = unsafe { pg::GetTopTransactionIdIfAny() };
+    if transaction != TransactionId::INVALID && SETTLED.replace(transaction) == transaction {
+        return;
+    }
     let (marked, looked, maintained) = (MARKED.replace(Marked::Nothing), LOOKED.take(), MAINTAINS.get());
     if maintained == Maintains::End || maintained == Maintains::Command && !is_committed {
         MAINTAINS.set(Maintains::No);
