@@ -40,6 +40,14 @@ GOALS = (
         5,
     ),
     Goal(
+        "cached_rows: CPU over that of pipelined axum for each core",
+        ("cached_rows", "howdah"),
+        ("cached_rows", "axum_pipelined_per_core"),
+        0.2,
+        metric=CPU,
+        at_most=True,
+    ),
+    Goal(
         "cached_written: rate over the same without the cache, beside 100 commits/s",
         ("cached_written", "howdah"),
         ("cached_without", "howdah"),

@@ -133,7 +133,7 @@ comment on column http.stats.broken is
   'Why requests are answered with 500 at once, as the last one found: the function or the role is gone, say; null if they are not';
 
 comment on column http.stats.not_remembered is
-  'Why a route with validators runs for each request, as the last one that named a tag found; null if it does not, or nobody has asked';
+  'Why a route with validators, or whose answers are kept, runs for each request, as the last run found that was to find out; null if it does not, or nobody has asked';
 
 create function http.read_sizes()
 returns table (setting text, wanted bigint, have bigint, hint text)
