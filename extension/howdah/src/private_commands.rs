@@ -49,6 +49,9 @@ unsafe fn is_temporary(name: *const RangeVar) -> bool {
     const MISSING_OK: u32 = pg_sys::RVROption::RVR_MISSING_OK;
     // SAFETY: the caller's contract.
     unsafe {
+        if name.is_null() {
+            return false;
+        }
         let lock = pg_sys::NoLock as pg_sys::LOCKMODE;
         let relation = pg_sys::RangeVarGetRelidExtended(name, lock, MISSING_OK, None, std::ptr::null_mut());
         relation != pg_sys::InvalidOid
