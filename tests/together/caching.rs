@@ -397,6 +397,16 @@ fn what_depends_on_the_time_alone_is_kept_as_long_as_it_may_be_old() {
     let first = keep(&platform, "/lines", "/lines", &[]);
     assert_eq!(first.header("cache-control"), Some("private, max-age=2"));
     wait_for("it is run again", || ask(&platform, "/lines", &[]).body != first.body);
+    // Nobody outside may keep for others what depends on a cookie that vary does not name.
+    platform.sql(
+        "create function name_at() returns text language sql stable return http.cookie('name') || now();
+         select http.route('GET', '/name_at', 'name_at'), http.cache('GET', '/name_at', max_age => '1 hour')",
+    );
+    wait_for("the route", || ask(&platform, "/name_at", &[("Cookie", "name=a")]).status == 200);
+    for name in ["name=a", "name=b"].repeat(10) {
+        let reply = ask(&platform, "/name_at", &[("Cookie", name)]);
+        assert_eq!((reply.header("cache-control"), reply.header("age")), (Some("no-cache"), None));
+    }
     // Nor does the time hide what else is in the way.
     for (path, reason) in
         [("/chance", "it calls random(), which is volatile"), ("/named", "it reads the catalog pg_class")]

@@ -89,6 +89,8 @@ fn every_way_of_changing_rows_is_counted_for_the_tables_that_have_them() {
         ("insert into low values (3, 'three')", "parts"),
         ("insert into fleeting values (1)", "fleeting"),
         ("refresh materialized view summary", "summary"),
+        ("refresh materialized view summary with no data", "summary"),
+        ("refresh materialized view summary", "summary"),
         ("create unique index on summary (count); refresh materialized view concurrently summary; insert into plain values (60);
           refresh materialized view concurrently summary", "summary"),
         // In a function, in a block with a handler, in a savepoint that is kept.
@@ -271,7 +273,7 @@ const PRIVATE: [&str; 15] = [
 ];
 
 /// The same with something else in it, or beside it.
-const NOT_PRIVATE: [&str; 15] = [
+const NOT_PRIVATE: [&str; 16] = [
     "begin; create temporary table one (id integer); grant select on plain to somebody; commit",
     "begin; create temporary table one (id integer); create table another_one (id integer); commit",
     "begin; truncate beside; alter table plain alter column text set statistics 5; commit",
@@ -287,6 +289,7 @@ const NOT_PRIVATE: [&str; 15] = [
     "drop table child",
     "do $$ begin begin create temporary table one (id integer); raise 'no'; exception when others then create table another_five (id integer); end; end $$",
     "set allow_system_table_mods = on; create temporary table one as select renames_by_hand() as id",
+    "set allow_system_table_mods = on; truncate changing_by_hand",
 ];
 
 #[test]
@@ -299,6 +302,8 @@ fn what_a_session_does_to_temporary_tables_means_nothing_to_others() {
          create function refreshed() returns integer language plpgsql security definer as 'begin execute ''alter table deferring rename to deferring_more''; return 1; end';
          create materialized view refreshing as select refreshed() as id with no data;
          create function renames_by_hand() returns integer language plpgsql as 'begin update pg_class set relname = relname where relname = ''plain''; return 1; end';
+         create function changed_by_hand() returns trigger language plpgsql as 'begin update pg_class set relname = relname where relname = ''plain''; return null; end';
+         create table changing_by_hand (id integer); create trigger changed after truncate on changing_by_hand execute function changed_by_hand();
          truncate beside",
     );
     for way in PRIVATE {

@@ -2,7 +2,7 @@
 
 use message::header::BadHeader;
 use message::response::BadStatus;
-use message::{Response, ResponseBuilder};
+use message::{Response, ResponseBuilder, with_header};
 
 #[test]
 fn status_headers_and_body_arrive() {
@@ -103,4 +103,21 @@ fn random_and_changed_bytes_do_no_harm() {
             assert_eq!(response.body_start() + response.body().len(), bytes.len());
         }
     }
+}
+
+#[test]
+fn one_more_header_leaves_the_rest_as_it_was() {
+    let mut builder = ResponseBuilder::new(200).unwrap();
+    builder.header("content-type", "text/plain").unwrap();
+    builder.header("date", "now").unwrap();
+    let before = builder.finish(b"a: b\r\n");
+    let after = with_header(&before, "Age", "3");
+    let (before, after) = (Response::parse(&before).unwrap(), Response::parse(&after).unwrap());
+    assert_eq!((after.status(), after.body(), after.has_date()), (200, before.body(), true));
+    let added = (&b"age"[..], &b"3"[..]);
+    assert_eq!(after.headers().collect::<Vec<_>>(), before.headers().chain([added]).collect::<Vec<_>>());
+    // What is no header, and no response, changes nothing.
+    let plain = ResponseBuilder::new(204).unwrap().finish(b"");
+    assert_eq!(with_header(&plain, "a b", "3"), plain);
+    assert_eq!(with_header(b"short", "age", "3"), b"short");
 }

@@ -125,7 +125,7 @@ pub(crate) unsafe fn catalogs() -> impl Fn(Oid) -> bool {
         // SAFETY: by contract.
         let rows = unsafe { rows_of(&CATALOGS) };
         // A session that ends drops its temporary tables.
-        let drops = ends && drops_tables(&rows);
+        let drops = ends && is_about_temporary() && drops_tables(&rows);
         is_private = std::array::from_fn(|place| drops || rows[place].all() == private[place]);
     }
     move |catalog| CATALOGS.iter().zip(is_private).any(|(one, is)| is && *one == catalog.to_u32())
@@ -142,11 +142,15 @@ fn drops_tables(rows: &[Rows; CATALOGS.len()]) -> bool {
     rows.iter().enumerate().all(|(place, rows)| rows.inserted == 0 && rows.updated <= may_update(place))
 }
 
+/// Whether the transaction has touched a temporary table.
+fn is_about_temporary() -> bool {
+    // SAFETY: PostgreSQL's own variable.
+    unsafe { pg_sys::MyXactFlags & pg_sys::XACT_FLAGS_ACCESSEDTEMPNAMESPACE as i32 != 0 }
+}
+
 /// Whether what was changed after the look before the commit are temporary tables that were dropped then.
 pub(crate) fn are_dropped(mut late: impl Iterator<Item = ChangedTable>) -> bool {
-    // SAFETY: PostgreSQL's own variable.
-    let is_temporary = unsafe { pg_sys::MyXactFlags } & pg_sys::XACT_FLAGS_ACCESSEDTEMPNAMESPACE as i32 != 0;
-    is_temporary
+    is_about_temporary()
         && late.all(|ChangedTable { table, how, .. }| {
             let only_drops = !how.inserted && !how.updated && !how.truncated;
             CATALOGS.contains(&table.to_u32()) && only_drops || means_nothing(table.to_u32())

@@ -14,9 +14,8 @@ pub(crate) unsafe fn kind(statement: *mut Node) -> Option<Private> {
     use pg_sys::NodeTag::*;
     // SAFETY: by contract; the tag tells the type.
     unsafe {
-        let is_temporary = match (*statement).type_ {
-            T_TruncateStmt => return Some(Private::Files),
-            T_RefreshMatViewStmt => true,
+        let is_private = match (*statement).type_ {
+            T_TruncateStmt | T_RefreshMatViewStmt => true,
             T_CreateStmt => {
                 let create = statement.cast::<pg_sys::CreateStmt>();
                 is_made_temporary((*create).relation) && (*create).inhRelations.is_null()
@@ -29,8 +28,10 @@ pub(crate) unsafe fn kind(statement: *mut Node) -> Option<Private> {
             T_DropStmt => drops_temporary(statement.cast()),
             _ => false,
         };
+        let files = (*statement).type_ == T_TruncateStmt;
         // Who may write catalogs as if they were tables is looked at closely.
-        (is_temporary && !pg_sys::allowSystemTableMods).then_some(Private::Tables)
+        let is_told_apart = is_private && !pg_sys::allowSystemTableMods;
+        is_told_apart.then_some(if files { Private::Files } else { Private::Tables })
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Caching {
 pub struct Outward {
     /// The value of `Cache-Control`.
     pub cache_control: String,
+    /// The same of an answer that is the same for whoever asks so, where it may be old.
+    pub lasting: Option<String>,
     /// The value of `Vary`, if it depends on a header.
     pub vary: Option<String>,
 }
@@ -37,7 +39,8 @@ impl Caching {
 
 impl Outward {
     /// Nobody outside hears of a commit: whoever keeps an answer has to ask whether it still holds, unless it may be so old. What depends on who
-    /// asks is kept by nobody between.
+    /// asks is kept by nobody between. Of an answer that may depend on what `vary` does not name nobody outside is told that it may be old: another
+    /// client would get it.
     fn of(vary: &[ReadInput], max_age: Option<Duration>) -> Outward {
         let mut names: Vec<&str> = Vec::new();
         for input in vary {
@@ -51,8 +54,11 @@ impl Outward {
             }
         }
         let is_of_one = names.iter().any(|name| matches!(*name, "cookie" | "authorization"));
-        let how_long = max_age.map_or("no-cache".to_owned(), |most| format!("max-age={}", most.as_secs()));
-        let cache_control = if is_of_one { format!("private, {how_long}") } else { how_long };
-        Outward { cache_control, vary: (!names.is_empty()).then(|| names.join(", ")) }
+        let said = |how_long: String| if is_of_one { format!("private, {how_long}") } else { how_long };
+        Outward {
+            cache_control: said("no-cache".into()),
+            lasting: max_age.map(|most| said(format!("max-age={}", most.as_secs()))),
+            vary: (!names.is_empty()).then(|| names.join(", ")),
+        }
     }
 }

@@ -15,6 +15,7 @@ use pgrx::pg_sys::{self, Datum};
 use super::body::{Body, Fault};
 use super::caching::Outward;
 use super::plan::Plan;
+use super::reads;
 use super::rows::{Columns, contents, jsonb_text};
 use super::shape::{MediaType, Shape};
 use super::types::Types;
@@ -374,8 +375,11 @@ impl Receiver {
         let outward = unsafe { self.outward.as_ref() }.filter(|_| validated.is_shown);
         let has = |name: &[u8]| headers.iter().any(|header| header.name.eq_ignore_ascii_case(name));
         let control = outward.filter(|_| !has(b"cache-control"));
-        let control =
-            control.map(|outward| Header { name: b"cache-control", value: outward.cache_control.as_bytes() });
+        let control = control.map(|outward| {
+            let lasting = outward.lasting.as_ref().filter(|_| reads::records() && !reads::is_blamed());
+            let value = lasting.unwrap_or(&outward.cache_control).as_bytes();
+            Header { name: b"cache-control", value }
+        });
         let vary = outward.and_then(|outward| outward.vary.as_deref());
         let vary = vary.map(|vary| Header { name: b"vary", value: vary.as_bytes() });
         let headers = headers
