@@ -109,6 +109,7 @@ mod together {
     mod registering;
     mod remembered;
     mod remembered_functions;
+    mod request_inputs;
     mod rights_configuration;
     mod rights_dead_letters;
     mod rights_event_triggers;

@@ -134,6 +134,17 @@ impl ReadInput {
     }
 }
 
+/// All parameters of a name in the query string, for a function that a handler has called: they are noted if the run is recorded, those that are not
+/// there, too.
+///
+/// # Errors
+/// If the query string cannot be read.
+pub fn take_parameters<'r>(name: &str, request: &Request<'r>) -> Result<Vec<Cow<'r, str>>, form::FormError> {
+    ReadInput::Query(name.to_owned()).note();
+    let all = form::urlencoded::parse(request.query_string().as_bytes(), MAX_PARAMETERS)?;
+    Ok(all.into_iter().filter(|(known, _)| known == name).map(|(_, value)| value).collect())
+}
+
 /// Begins to note; of a route whose answers are kept with what its `vary` names.
 pub(super) fn begin(varies: Option<&[ReadInput]>) {
     NOTED.take();

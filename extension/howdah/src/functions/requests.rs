@@ -1,5 +1,7 @@
 //! Functions that read the current request.
 
+use std::borrow::Cow;
+
 use form::body::{Field, Value};
 use message::{Request, Scheme};
 use pg::entry::sql_function;
@@ -8,7 +10,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 use request::arguments::{body_has, coded_body};
 use request::bound_value::BindError;
-use request::read_inputs::ReadInput;
+use request::read_inputs::{self, ReadInput};
 use request::{current, params};
 
 /// Most fields that are read.
@@ -101,12 +103,8 @@ fn query_values(name: &str) -> Vec<String> {
 
 fn query(name: &str) -> Vec<String> {
     let Some(request) = request() else { return Vec::new() };
-    match form::urlencoded::parse(request.query_string().as_bytes(), MAX_FIELDS) {
-        Ok(pairs) => pairs
-            .into_iter()
-            .filter(|(known, _)| known == name)
-            .map(|(_, value)| value.into_owned())
-            .collect(),
+    match read_inputs::take_parameters(name, request) {
+        Ok(values) => values.into_iter().map(Cow::into_owned).collect(),
         Err(error) => refuse(&format!("query string: {error}")),
     }
 }
