@@ -3,7 +3,7 @@
 //! - [`platform`]: a cluster that serves one database.
 //! - [`bounds`]: how quick things are, where time is measured.
 //! - [`client`]: connections that speak HTTP/1.1 and hide nothing.
-//! - [`pooler`]: sessions that many share.
+//! - [`pooler`]: sessions that many share; [`pipeline`]: statements between two Syncs.
 //! - [`queues`]: a cluster with queues; [`crashes`]: work during which it is killed.
 //! - [`shippers`]: connections that bring lines.
 //! - [`templates`]: what the clusters of tests are copies of.
@@ -23,6 +23,7 @@ pub mod http2;
 pub mod https;
 pub mod link;
 pub mod memory_faults;
+pub mod pipeline;
 pub mod platform;
 pub mod pooler;
 pub mod queues;

@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use howdah_tests::bounds;
+use howdah_tests::pipeline::Pipeline;
 use howdah_tests::platform::{Platform, wait_for};
 use registry::commits::{Commits, Counter, Mark, Standing};
 
@@ -107,6 +108,15 @@ fn every_way_of_changing_rows_is_counted_for_the_tables_that_have_them() {
         assert!(numbers.changes(changed, way), "{changed}: {way}");
     }
     assert!(numbers.of("loose") > untouched, "with track_counts off");
+    // A session that finds it off at its start.
+    numbers.platform.set("track_counts", "off");
+    wait_for("nothing is counted", || numbers.platform.value("show track_counts").as_deref() == Some("off"));
+    for way in [
+        "begin; insert into plain values (90); set track_counts = on; commit",
+        "begin; insert into plain values (91); set local track_counts = on; commit",
+    ] {
+        assert!(numbers.changes("plain", way), "{way}");
+    }
 }
 
 #[test]
@@ -312,7 +322,7 @@ fn what_a_session_does_to_temporary_tables_means_nothing_to_others() {
         let mut session = numbers.platform.session();
         let statements: Vec<&str> = if way.starts_with("do") { vec![way] } else { way.split("; ").collect() };
         for statement in statements {
-            session.batch_execute(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
+            session.batch_execute(statement).unwrap_or_else(|error| panic!("{way}: {statement}: {error:?}"));
         }
         let own = session.query_one("select pg_backend_pid()", &[]).unwrap().get::<_, i32>(0);
         drop(session);
@@ -326,10 +336,98 @@ fn what_a_session_does_to_temporary_tables_means_nothing_to_others() {
         let mut session = numbers.platform.session();
         let statements: Vec<&str> = if way.starts_with("do") { vec![way] } else { way.split("; ").collect() };
         for statement in statements {
-            session.batch_execute(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
+            session.batch_execute(statement).unwrap_or_else(|error| panic!("{way}: {statement}: {error:?}"));
         }
         assert_ne!(numbers.of(""), before, "{way}");
     }
+}
+
+/// What changes no name, and may be told between others.
+const MAINTENANCE: [&str; 8] = [
+    "analyze plain",
+    "vacuum analyze plain",
+    "reindex table plain",
+    "reindex index plain_pkey",
+    "reindex schema public",
+    "cluster plain using plain_pkey",
+    "reindex table concurrently beside",
+    "vacuum full beside",
+];
+
+/// What changes one, and may be told as often as one likes.
+const OF_NAMES: [&str; 3] = [
+    "grant select on plain to somebody",
+    "alter table plain enable row level security",
+    "create or replace function answer() returns integer language sql return 3",
+];
+
+#[test]
+fn what_stands_in_one_transaction_with_maintenance_is_counted() {
+    let numbers = Numbers::new();
+    numbers.platform.sql(
+        "create index by_answer on beside (id);
+         create function comments() returns void language plpgsql as 'begin execute ''comment on table public.plain is null''; end';
+         create function indexes(id integer) returns integer language plpgsql immutable as 'begin perform public.comments(); return id; end';
+         create function grants() returns void language plpgsql as 'begin execute ''grant select on public.plain to somebody''; end';
+         create function granted(id integer) returns integer language plpgsql immutable as 'begin perform public.grants(); return id; end';
+         create schema apart; create table apart.indexed (id integer); insert into apart.indexed values (1); create index indexed_by on apart.indexed (indexes(id));
+         create table apart.granted (id integer); insert into apart.granted values (1); create index granted_by on apart.granted (granted(id))",
+    );
+    let mut session = Pipeline::open(&numbers.platform, "app");
+    let mut count = 0;
+    for maintenance in MAINTENANCE {
+        let before = numbers.of("");
+        session.run(&[maintenance]).unwrap();
+        session.run(&["reindex table plain", "analyze plain", "select 1"]).unwrap();
+        assert_eq!(numbers.of(""), before, "{maintenance}");
+        for other in OF_NAMES {
+            for statements in [[maintenance, other], [other, maintenance]] {
+                let before = numbers.of("");
+                // Some begin a transaction of their own, and are refused after others.
+                match session.run(&statements) {
+                    Ok(()) => assert_ne!(numbers.of(""), before, "{statements:?}"),
+                    Err(error) => assert!(error.contains("pipeline"), "{statements:?}: {error}"),
+                }
+                count += 1;
+            }
+        }
+    }
+    assert_eq!(count, MAINTENANCE.len() * OF_NAMES.len() * 2);
+    // A function of an index runs while that is made anew or looked at.
+    for (maintenance, is_counted) in [
+        ("reindex table apart.granted", true),
+        ("analyze apart.granted", true),
+        ("vacuum full apart.granted", true),
+        ("cluster apart.granted using granted_by", true),
+        ("reindex table concurrently apart.granted", true),
+        ("reindex table apart.indexed", false),
+        ("analyze apart.indexed", false),
+    ] {
+        let before = numbers.of("");
+        numbers.platform.sql(maintenance);
+        assert_eq!(numbers.of("") != before, is_counted, "{maintenance}");
+    }
+}
+
+#[test]
+fn what_the_function_of_an_index_does_is_counted_while_autovacuum_looks() {
+    let numbers = Numbers::new();
+    numbers.platform.sql(
+        "create sequence looks;
+         create function grants() returns void language plpgsql as
+           $$ begin execute 'grant select on public.plain to somebody'; perform nextval('public.looks'); end $$;
+         create function granted(id integer) returns integer language plpgsql immutable as 'begin perform public.grants(); return id; end';
+         create table granted (id integer) with (autovacuum_analyze_threshold = 0, autovacuum_analyze_scale_factor = 0);
+         create index on granted (granted(id)); insert into granted select generate_series(1, 10)",
+    );
+    let looks = || numbers.platform.count("generate_series(1, (select last_value from looks))");
+    let (before, looked) = (numbers.of(""), looks());
+    numbers.platform.set("autovacuum_naptime", "1s");
+    wait_for("autovacuum has looked at the table", || {
+        numbers.platform.count("pg_stat_all_tables where relname = 'granted' and autoanalyze_count > 0") > 0
+    });
+    assert!(looks() > looked, "it calls the function");
+    assert_ne!(numbers.of(""), before);
 }
 
 #[test]

@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 
 use cluster::postgres::Client;
-use howdah_tests::platform::{Platform, wait_for};
+use howdah_tests::pipeline::Pipeline;
+use howdah_tests::platform::{DATABASE, Platform, wait_for};
 
 /// Requests.
 const REQUESTS: usize = if cfg!(feature = "long") { 100_000 } else { 2000 };
@@ -127,6 +128,11 @@ const CHANGES: &[&str] = &[
     "vacuum item",
     "vacuum full item",
     "analyze",
+    "analyze item",
+    "reindex table item",
+    "reindex index item_pkey",
+    "cluster item using item_pkey",
+    "reindex table concurrently item",
     "create index if not exists by_price on item (price)",
     "drop index if exists by_price",
     "set track_counts = off; update item set name = 'u$n' where id = $r; set track_counts = on",
@@ -139,10 +145,36 @@ const CHANGES: &[&str] = &[
     "copy parts from program 'echo 3,red' with (format csv)",
 ];
 
-fn change(session: &mut Client, random: &mut fastrand::Rng, number: &mut u32) -> String {
+/// Sends a change among others in one pipeline, mostly with maintenance, which may stand in front of it or behind it.
+fn pipelined(pipeline: &mut Pipeline, random: &mut fastrand::Rng, change: &str) -> String {
+    const BESIDE: [&str; 6] = [
+        "analyze item",
+        "reindex table item",
+        "cluster item using item_pkey",
+        "vacuum item",
+        "select 1",
+        "update parts set id = (id + 10) % 20",
+    ];
+    let mut statements: Vec<&str> =
+        change.split("; ").filter(|one| !matches!(*one, "begin" | "commit" | "rollback")).collect();
+    for _ in 0..random.u8(1..4) {
+        statements.insert(random.usize(..=statements.len()), BESIDE[random.usize(..BESIDE.len())]);
+    }
+    let _ = pipeline.run(&statements);
+    statements.join(" | ")
+}
+
+fn change(
+    (session, pipeline): (&mut Client, &mut Pipeline),
+    random: &mut fastrand::Rng,
+    number: &mut u32,
+) -> String {
     *number += 1;
     let change = CHANGES[random.usize(..CHANGES.len())];
     let change = change.replace("$n", &number.to_string()).replace("$r", &random.u32(1..=20).to_string());
+    if random.u8(..4) == 0 {
+        return pipelined(pipeline, random, &change);
+    }
     // Some fail, as what they make is there already.
     let statements: Vec<&str> =
         if change.starts_with("begin") { vec![&change] } else { change.split("; ").collect() };
@@ -175,13 +207,14 @@ fn a_route_with_validators_answers_as_one_without() {
         .unwrap_or_else(|| fastrand::u64(..));
     let mut random = fastrand::Rng::with_seed(seed);
     let (mut session, mut connection) = (platform.session(), platform.connect());
+    let mut pipeline = Pipeline::open(&platform, DATABASE);
     let (mut number, mut history) = (0, Vec::new());
     // The bodies of the tags that the client has, and the last of each path.
     let (mut bodies, mut tags) = (HashMap::new(), HashMap::<String, String>::new());
     let mut unchanged = 0;
     for asked in 0..REQUESTS {
         if random.u8(..10) == 0 {
-            history.push(change(&mut session, &mut random, &mut number));
+            history.push(change((&mut session, &mut pipeline), &mut random, &mut number));
         }
         let (function, queries) = ROUTES[random.usize(..ROUTES.len())];
         let query = queries[random.usize(..queries.len())];

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use cluster::postgres::{Client, SimpleQueryMessage};
 use howdah_tests::Connection;
+use howdah_tests::pipeline::Pipeline;
 use howdah_tests::platform::{DATABASE, Platform, wait_for};
 
 /// How long it goes on.
@@ -31,7 +32,7 @@ struct Way {
     name: &'static str,
     /// What makes it, at state 0.
     make: &'static str,
-    /// What brings it to state `$v`, each statement by itself; one that begins with `HTTP ` is a request.
+    /// What brings it to state `$v`, each statement by itself; one that begins with `HTTP ` is a request, with `PIPE ` several in one pipeline.
     change: &'static [&'static str],
     /// Its state, as an expression.
     state: &'static str,
@@ -193,6 +194,23 @@ const WAYS: &[Way] = &[
            alter table of_parts attach partition of_part_$v for values from ($v) to ($v + 1); commit"],
         "(select max(v) from of_parts)",
     ),
+    names("piped", "create function of_pipe() returns bigint language sql stable return 0", &["PIPE analyze updated | create or replace function of_pipe() returns bigint language sql stable return $v"], "of_pipe()"),
+    names(
+        "piped_before",
+        "create function of_pipe_before() returns bigint language sql stable return 0; create table reindexed (id bigint primary key)",
+        &["PIPE create or replace function of_pipe_before() returns bigint language sql stable return $v | reindex table reindexed"],
+        "of_pipe_before()",
+    ),
+    names(
+        "indexed",
+        "create table indexed (v bigint); insert into indexed values (0); create table next_of_index (v bigint); create function of_index() returns bigint language sql stable return 0;
+         create function make_of_index() returns void language plpgsql as
+           'begin execute format(''create or replace function public.of_index() returns bigint language sql stable return %s'', (select coalesce(max(v), 0) from public.next_of_index)); end';
+         create function index_it(v bigint) returns bigint language plpgsql immutable as 'begin perform public.make_of_index(); return v; end';
+         create index indexed_by on indexed (index_it(v))",
+        &["insert into next_of_index values ($v)", "reindex index indexed_by"],
+        "of_index()",
+    ),
     names(
         "rewritten",
         "create table rewritten (v bigint); insert into rewritten values (0)",
@@ -323,6 +341,11 @@ impl World {
 
     /// Takes a step; whether it has succeeded for sure.
     fn take(&self, session: &mut Client, step: &str) -> bool {
+        if let Some(statements) = step.strip_prefix("PIPE ") {
+            let statements: Vec<&str> = statements.split(" | ").collect();
+            return Pipeline::try_open(&self.platform, DATABASE)
+                .is_some_and(|mut pipeline| pipeline.run(&statements).is_ok());
+        }
         match step.strip_prefix("HTTP ").and_then(|request| request.split_once(' ')) {
             Some((method, path)) => {
                 let reply = Connection::try_open(self.platform.port)

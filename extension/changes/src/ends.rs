@@ -28,27 +28,16 @@ enum Marked {
     Prepared(Option<u32>),
 }
 
-/// What this process does instead of changing what catalogs mean.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Maintains {
-    No,
-    /// A command runs, in transactions of its own.
-    Command,
-    /// The last transaction of a command is still to be committed.
-    End,
-}
-
 thread_local! {
     static MARKED: Cell<Marked> = const { Cell::new(Marked::Nothing) };
-    /// [`Changed::mark`] when the transaction was looked at; 0 before.
-    static LOOKED: Cell<usize> = const { Cell::new(0) };
+    /// What [`private::look`] gave when the transaction was looked at; 0 before.
+    static LOOKED: Cell<u64> = const { Cell::new(0) };
     /// What the mark names; between transactions the memory for it.
     static THINGS: Cell<Vec<Thing>> = const { Cell::new(Vec::new()) };
     /// Whether rows may have been written since the last transaction's end that PostgreSQL has not counted.
     static BLIND: Cell<bool> = const { Cell::new(false) };
     /// The transaction that was settled last.
     static SETTLED: Cell<TransactionId> = const { Cell::new(TransactionId::INVALID) };
-    static MAINTAINS: Cell<Maintains> = const { Cell::new(Maintains::No) };
 }
 
 /// Room for things that is kept from one transaction to the next.
@@ -64,11 +53,7 @@ pub fn install() {
 fn is_concerned() -> bool {
     // SAFETY: it looks at PostgreSQL's own state and raises nothing.
     let writes = || unsafe { pg::GetTopTransactionIdIfAny() } != TransactionId::INVALID;
-    writes()
-        || BLIND.get()
-        || private::is_noted()
-        || MARKED.get() != Marked::Nothing
-        || MAINTAINS.get() != Maintains::No
+    writes() || BLIND.get() || private::is_noted() || MARKED.get() != Marked::Nothing
 }
 
 fn at_stage(stage: Stage) {
@@ -87,13 +72,12 @@ unsafe fn mark(prepares: bool) {
         let transaction = pg::GetTopTransactionIdIfAny();
         let Some(memory) = attached().filter(|_| transaction != TransactionId::INVALID) else { return };
         let commits = &memory.commits;
-        let changed = Changed::now();
-        LOOKED.set(changed.mark());
+        LOOKED.set(private::look());
         let transaction = transaction.into_inner();
         let is_blind = (BLIND.get() || !pg_sys::pgstat_track_counts) && !faults::is_asked("no-blindness");
         let found = match is_blind {
             true => None,
-            false => things::collect(changed, commits, (maintains(), private::catalogs()), THINGS.take()),
+            false => things::collect(Changed::now(), commits, private::catalogs(), THINGS.take()),
         };
         let things = found.unwrap_or_else(|| vec![EVERYTHING]);
         if prepares && faults::is_asked("no-prepared") {
@@ -126,11 +110,8 @@ unsafe fn settle(is_committed: bool) {
     if transaction != TransactionId::INVALID && SETTLED.replace(transaction) == transaction {
         return;
     }
-    let (marked, looked, maintained) = (MARKED.replace(Marked::Nothing), LOOKED.take(), MAINTAINS.get());
-    if maintained == Maintains::End || maintained == Maintains::Command && !is_committed {
-        MAINTAINS.set(Maintains::No);
-    }
-    private::forget();
+    let (marked, looked) = (MARKED.replace(Marked::Nothing), LOOKED.take());
+    private::forget(is_committed);
     // SAFETY: PostgreSQL's own variable.
     BLIND.set(unsafe { !pg_sys::pgstat_track_counts });
     match marked {
@@ -165,17 +146,14 @@ unsafe fn settle(is_committed: bool) {
 
 /// Counts what another library has written after the look before the commit: nobody can be told of it before it can be seen, so that it
 /// has changed everything.
-unsafe fn count_late(looked: usize) {
+unsafe fn count_late(looked: u64) {
     // SAFETY: by contract. What the level is asked for lives as long as the transaction.
     unsafe {
         if pg::GetTopTransactionIdIfAny() != TransactionId::INVALID
             && let Some(memory) = attached()
+            && private::sum() != looked
         {
-            let changed = Changed::now();
-            let mut late = changed.since(looked).peekable();
-            if late.peek().is_some() && !private::are_dropped(late) {
-                memory.commits.count_unmarked(&[EVERYTHING]);
-            }
+            memory.commits.count_unmarked(&[EVERYTHING]);
         }
     }
 }
@@ -187,19 +165,6 @@ fn no_room() -> ! {
         hint: Some("Raise max_prepared_transactions, or end those that are prepared.".into()),
         ..PgError::default()
     })
-}
-
-fn maintains() -> bool {
-    // SAFETY: PostgreSQL's own variable.
-    let is_vacuumed = unsafe { pg_sys::MyBackendType == pg_sys::BackendType::B_AUTOVAC_WORKER };
-    is_vacuumed || MAINTAINS.get() != Maintains::No
-}
-
-/// Runs a command that changes catalogs and nothing that they mean, such as VACUUM FULL, outside of a transaction block. An error may jump out of it.
-pub fn while_maintaining(command: impl FnOnce()) {
-    MAINTAINS.set(Maintains::Command);
-    command();
-    MAINTAINS.set(Maintains::End);
 }
 
 /// The setting without which PostgreSQL counts nothing. It is looked at when a table is opened.
@@ -223,7 +188,9 @@ fn watch_counting() {
 
 infallible_callback! {
     unsafe fn counting_changed(is_on: bool, extra: *mut c_void) {
-        if !is_on {
+        // The variable still has what it had until now: it may have been off from the start.
+        // SAFETY: PostgreSQL's own variable.
+        if !is_on || unsafe { !pg_sys::pgstat_track_counts } {
             BLIND.set(true);
         }
         if let Some(Some(previous)) = PREVIOUS.get() {

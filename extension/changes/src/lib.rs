@@ -18,7 +18,7 @@ mod replay;
 mod standing;
 mod things;
 
-pub use ends::{install, while_maintaining};
+pub use ends::install;
 pub use private::{Private, while_running};
 pub use registry::commits::{EVERYTHING, Moment, Thing};
 pub use things::{of_catalogs, relation};

@@ -12,7 +12,7 @@ use crate::faults;
 use crate::memory::commits;
 
 /// Catalogs in which nothing is named or allowed: statistics, large objects, comments, what depends on what. They are relations like a user's.
-const OF_NO_MEANING: [u32; 8] = [
+const OF_NO_MEANING: [u32; 12] = [
     2619, // pg_statistic
     3429, // pg_statistic_ext_data
     2613, // pg_largeobject
@@ -21,6 +21,11 @@ const OF_NO_MEANING: [u32; 8] = [
     2609, // pg_description
     2396, // pg_shdescription
     6000, // pg_replication_origin
+    // Their large values.
+    2840, // pg_toast_2619
+    3430, // pg_toast_3429
+    2834, // pg_toast_2609
+    2846, // pg_toast_2396
 ];
 
 /// A relation of this process's database. Of a partitioned table each partition is one.
@@ -53,17 +58,17 @@ fn has_meaning(relation: Oid) -> bool {
     relation.to_u32() < pg_sys::FirstNormalObjectId && !means_nothing(relation.to_u32())
 }
 
-/// The things of tables that a transaction has changed, each once; none if there is no memory for them. `maintains` says that it is VACUUM FULL
-/// or the like, which changes catalogs, and nothing that they mean, `is_private` that it has changed a catalog for nobody else.
+/// The things of tables that a transaction has changed, each once; none if there is no memory for them. `is_private` says that it has changed a
+/// catalog for nobody else.
 pub(crate) fn collect(
     changed: Changed,
     commits: &Commits,
-    (maintains, is_private): (bool, impl Fn(Oid) -> bool),
+    is_private: impl Fn(Oid) -> bool,
     mut things: Vec<Thing>,
 ) -> Option<Vec<Thing>> {
     things.clear();
-    for ChangedTable { table, is_shared, how } in changed {
-        if has_meaning(table) && (maintains || is_private(table)) || faults::misses(has_meaning(table), how) {
+    for ChangedTable { table, is_shared, how, .. } in changed {
+        if has_meaning(table) && is_private(table) || faults::misses(has_meaning(table), how) {
             continue;
         }
         let thing = of(commits, table, is_shared);

@@ -1,4 +1,4 @@
-//! Commands that write catalogs and mean nothing to other sessions: those on temporary tables, and those that give a table another file.
+//! Commands that write catalogs and mean nothing to other sessions: those on temporary tables, those that give a table another file, and maintenance.
 
 use std::ffi::CStr;
 
@@ -6,15 +6,17 @@ use changes::Private;
 use pg::list::{list_length, nth};
 use pgrx::pg_sys::{self, Node, RangeVar};
 
-/// What a command changes for nobody else; none if others may see whatever it changes.
+/// What a command changes for nobody else; none if others may see whatever it changes. `is_alone` says that a client has sent it outside of a
+/// transaction block, so that maintenance may begin transactions of its own.
 ///
 /// # Safety
 /// `statement` is a utility statement, inside a transaction, where an error may jump: names are looked up.
-pub(crate) unsafe fn kind(statement: *mut Node) -> Option<Private> {
+pub(crate) unsafe fn kind(statement: *mut Node, is_alone: bool) -> Option<Private> {
     use pg_sys::NodeTag::*;
     // SAFETY: by contract; the tag tells the type.
     unsafe {
         let is_private = match (*statement).type_ {
+            T_ClusterStmt | T_ReindexStmt | T_VacuumStmt => is_alone,
             T_TruncateStmt | T_RefreshMatViewStmt => true,
             T_CreateStmt => {
                 let create = statement.cast::<pg_sys::CreateStmt>();
@@ -28,10 +30,13 @@ pub(crate) unsafe fn kind(statement: *mut Node) -> Option<Private> {
             T_DropStmt => drops_temporary(statement.cast()),
             _ => false,
         };
-        let files = (*statement).type_ == T_TruncateStmt;
+        let what = match (*statement).type_ {
+            T_TruncateStmt => Private::Files,
+            T_ClusterStmt | T_ReindexStmt | T_VacuumStmt => Private::Maintenance,
+            _ => Private::Tables,
+        };
         // Who may write catalogs as if they were tables is looked at closely.
-        let is_told_apart = is_private && !pg_sys::allowSystemTableMods;
-        is_told_apart.then_some(if files { Private::Files } else { Private::Tables })
+        (is_private && !pg_sys::allowSystemTableMods).then_some(what)
     }
 }
 

@@ -78,11 +78,13 @@ callback! {
             let ends_prepared = ends_prepared((*statement).utilityStmt);
             let next = PREVIOUS.unwrap_or(pg::standard_ProcessUtility);
             let run = || next(statement, query, read_only, context, parameters, environment, receiver, completion);
-            match is_maintenance(statement, context) {
-                true => ::changes::while_maintaining(run),
+            if context == pg_sys::ProcessUtilityContext::PROCESS_UTILITY_SUBCOMMAND {
                 // A part of the command around it.
-                false if context == pg_sys::ProcessUtilityContext::PROCESS_UTILITY_SUBCOMMAND => run(),
-                false => ::changes::while_running(private_commands::kind((*statement).utilityStmt), run),
+                run();
+            } else {
+                let is_alone = context == pg_sys::ProcessUtilityContext::PROCESS_UTILITY_TOPLEVEL
+                    && !pg_sys::IsTransactionBlock();
+                ::changes::while_running(private_commands::kind((*statement).utilityStmt, is_alone), run);
             }
             if updates {
                 note_update();
@@ -91,23 +93,6 @@ callback! {
                 prepared_ended();
             }
         }
-    }
-}
-
-/// Whether a command changes catalogs and nothing that they mean, in transactions of its own.
-///
-/// # Safety
-/// `statement` is a utility statement.
-unsafe fn is_maintenance(
-    statement: *mut pg_sys::PlannedStmt,
-    context: pg_sys::ProcessUtilityContext::Type,
-) -> bool {
-    use pg_sys::NodeTag::{T_ClusterStmt, T_ReindexStmt, T_VacuumStmt};
-    // SAFETY: by contract.
-    unsafe {
-        context == pg_sys::ProcessUtilityContext::PROCESS_UTILITY_TOPLEVEL
-            && matches!((*(*statement).utilityStmt).type_, T_ClusterStmt | T_ReindexStmt | T_VacuumStmt)
-            && !pg_sys::IsTransactionBlock()
     }
 }
 

@@ -26,8 +26,6 @@ unsafe extern "C-unwind" {
 /// The tables that a transaction has changed.
 pub struct Changed {
     next: *mut pg_sys::PgStat_TableXactStatus,
-    /// The address of the one before which it ends.
-    end: usize,
 }
 
 impl Changed {
@@ -37,18 +35,7 @@ impl Changed {
     /// Inside a guard and a transaction; an error jumps.
     pub unsafe fn now() -> Changed {
         // SAFETY: by contract.
-        Changed { next: unsafe { (*pgstat_get_xact_stack_level(1)).first }, end: 0 }
-    }
-
-    /// Those that were not in the list when it had this [mark](Self::mark).
-    pub fn since(self, mark: usize) -> impl Iterator<Item = ChangedTable> {
-        Changed { end: mark, ..self }
-    }
-
-    /// Another mark than before if another table has been changed since.
-    pub fn mark(&self) -> usize {
-        // New ones come first.
-        self.next.addr()
+        Changed { next: unsafe { (*pgstat_get_xact_stack_level(1)).first } }
     }
 }
 
@@ -61,6 +48,8 @@ pub struct ChangedTable {
     pub is_shared: bool,
     /// How it was changed.
     pub how: How,
+    /// How many rows of it were.
+    pub rows: Rows,
 }
 
 /// How a table was changed.
@@ -84,20 +73,24 @@ impl Iterator for Changed {
         loop {
             // SAFETY: the list is the transaction's, which has not ended.
             let (counts, table) = unsafe {
-                let counts =
-                    self.next.as_ref().filter(|counts| std::ptr::from_ref(*counts).addr() != self.end)?;
+                let counts = self.next.as_ref()?;
                 (counts, &*counts.parent)
             };
             self.next = counts.next;
+            let rows = Rows {
+                inserted: counts.tuples_inserted.cast_unsigned(),
+                updated: counts.tuples_updated.cast_unsigned(),
+                deleted: counts.tuples_deleted.cast_unsigned(),
+            };
             let how = How {
-                inserted: counts.tuples_inserted != 0,
-                updated: counts.tuples_updated != 0,
-                deleted: counts.tuples_deleted != 0,
+                inserted: rows.inserted != 0,
+                updated: rows.updated != 0,
+                deleted: rows.deleted != 0,
                 truncated: counts.truncdropped,
             };
             if how.inserted || how.updated || how.deleted || how.truncated {
                 let (table, is_shared) = crate::version::counted_table(table);
-                return Some(ChangedTable { table, is_shared, how });
+                return Some(ChangedTable { table, is_shared, how, rows });
             }
         }
     }
