@@ -61,6 +61,7 @@ mod together {
     mod live;
     mod locks_of_others;
     mod log_floods;
+    mod moving_literals;
     mod out_of_memory;
     mod parsed_bodies;
     mod protocols;

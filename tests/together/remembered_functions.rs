@@ -231,7 +231,7 @@ const UNKNOWN: [(&str, &str, &str); 18] = [
     ),
     (
         "of_loop",
-        "returns text language plpgsql stable as $$ declare d timestamptz; begin for d in select unnest(array['today', 'tomorrow']) loop end loop; return d; end $$",
+        "returns text language plpgsql stable as $$ declare d timestamptz; begin for d in select unnest(array['to' || 'day']) loop end loop; return d; end $$",
         "a text may be another timestamp with time zone",
     ),
     (

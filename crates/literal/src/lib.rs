@@ -5,3 +5,4 @@
 pub mod decimal;
 pub mod exponent;
 pub mod moment;
+pub mod moving;

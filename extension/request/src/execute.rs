@@ -8,6 +8,7 @@ use session::{invalidations, request_transaction};
 
 use super::called::Called;
 use super::plan::Plan;
+use super::read_literals;
 use super::receiver::Receiver;
 
 /// How often a request is tried again that has failed while tables and functions changed.
@@ -80,7 +81,7 @@ pub(crate) unsafe fn execute(
             std::ptr::null_mut(),
             0,
         );
-        pg::ExecutorStart(description, 0);
+        read_literals::start(plan, || pg::ExecutorStart(description, 0));
         executor_run(description, plan, true);
         pg::ExecutorFinish(description);
         pg::ExecutorEnd(description);

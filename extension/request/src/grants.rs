@@ -62,7 +62,7 @@ callback! {
                 None => pg::standard_ExecutorStart(description, flags),
             }
             pg_sys::error_context_stack = previous;
-            reads::note_plan((*description).plannedstmt);
+            reads::note_plan((*description).plannedstmt, (*description).sourceText);
         }
     }
 }

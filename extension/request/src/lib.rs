@@ -55,6 +55,7 @@ pub mod proxies;
 mod read_conversions;
 mod read_functions;
 pub mod read_inputs;
+mod read_literals;
 mod read_plans;
 pub mod reads;
 pub mod ready;

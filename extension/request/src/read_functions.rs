@@ -21,6 +21,7 @@ use pgrx::pg_sys::{self, Oid, PLpgSQL_datum as Datum, PLpgSQL_expr as Expression
 
 use super::plpgsql_steps::{Source, Step, Target, each_step};
 use super::read_conversions::{is_plain, obstacle_between, obstacle_between_columns, types};
+use super::read_literals;
 use super::read_plans::look_at_expression;
 use super::reads::{Obstacle, blame, is_blamed, records};
 
@@ -111,6 +112,12 @@ unsafe fn look_at(step: Step, function: &pg_sys::PLpgSQL_function) {
                     && is_new(computed.cast())
                 {
                     look_at_expression(computed.cast());
+                    read_literals::look((*expression).query);
+                    let plan = (*expression).expr_simple_plan;
+                    if !plan.is_null() && list_length((*plan).stmt_list) == 1 {
+                        let statement = nth((*plan).stmt_list, 0).cast::<pg_sys::PlannedStmt>();
+                        read_literals::look_at_functions((*statement).invalItems);
+                    }
                 }
             }
             Step::Puts(source, target) => look_at_put(source, target, function),

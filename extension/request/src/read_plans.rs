@@ -219,6 +219,10 @@ callback! {
             }
             match (*node).type_ {
                 T_Var if (*node.cast::<pg_sys::Var>()).varattno < 0 => blame(Obstacle::SystemColumn),
+                // A text of one, without a zone, takes that of today, with its hour of summer.
+                T_Const if (*node.cast::<pg_sys::Const>()).consttype == pg_sys::TIMETZOID => {
+                    blame(Obstacle::Moment(pg_sys::TIMETZOID));
+                }
                 T_Aggref => look_at_aggregate((*node.cast::<pg_sys::Aggref>()).aggfnoid),
                 T_WindowFunc => look_at_window((*node.cast::<pg_sys::WindowFunc>()).winfnoid),
                 T_SQLValueFunction => look_at_value((*node.cast::<pg_sys::SQLValueFunction>()).op),

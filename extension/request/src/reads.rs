@@ -11,6 +11,7 @@
 //! they end ([`read_functions`](super::read_functions)).
 
 use std::cell::{Cell, RefCell};
+use std::ffi::c_char;
 
 use changes::{Moment, Thing};
 use pg::text::string;
@@ -25,7 +26,7 @@ use super::inputs::{Argument, Input};
 use super::plan::Plan;
 use super::read_conversions::{is_moment, is_plain, is_read_alike};
 use super::read_inputs::{ReadInput, take_noted};
-use super::{read_functions, read_inputs, read_plans};
+use super::{read_functions, read_inputs, read_literals, read_plans};
 
 /// Why it cannot be known whether an answer still holds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -268,14 +269,18 @@ pub(crate) fn note(relation: Oid) {
     }
 }
 
-/// Notes what a plan that starts will read.
+/// Notes what a plan that starts will read, and what its text says.
 ///
 /// # Safety
 /// Inside a guard and a transaction; errors unwind or jump, and nothing is owned meanwhile.
-pub(crate) unsafe fn note_plan(statement: *const pg_sys::PlannedStmt) {
+pub(crate) unsafe fn note_plan(statement: *const pg_sys::PlannedStmt, text: *const c_char) {
     if RECORDS.get() {
         // SAFETY: by contract.
-        unsafe { read_plans::look(statement) };
+        unsafe {
+            read_plans::look(statement);
+            read_literals::look(text);
+            read_literals::look_at_functions((*statement).invalItems);
+        }
     }
 }
 
