@@ -138,6 +138,7 @@ mod together {
     mod standby;
     mod steps;
     mod testing;
+    mod unconfirmed;
     mod unfolding;
     mod validators;
     mod what_is_gone;

@@ -6,6 +6,7 @@
 //! - [`pooler`]: sessions that many share; [`pipeline`]: statements between two Syncs.
 //! - [`queues`]: a cluster with queues; [`crashes`]: work during which it is killed.
 //! - [`shippers`]: connections that bring lines.
+//! - [`standbys`]: servers that follow one.
 //! - [`templates`]: what the clusters of tests are copies of.
 //! - [`traps`]: a role that wants more rights.
 //! - [`abilities`]: what this PostgreSQL was built with.
@@ -29,6 +30,7 @@ pub mod pooler;
 pub mod queues;
 pub mod shippers;
 pub mod stalls;
+pub mod standbys;
 pub mod templates;
 pub mod traps;
 

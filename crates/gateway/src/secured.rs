@@ -48,6 +48,11 @@ pub(crate) struct Secured {
 }
 
 impl Secured {
+    /// The socket beneath.
+    pub(crate) fn socket(&self) -> SockRef<'_> {
+        SockRef::from(&self.socket)
+    }
+
     pub(crate) fn new(shared: &Rc<Shared>, socket: TcpStream, session: Session) -> Self {
         Self { socket, session, charge: Charge::new(shared), counted: 0 }
     }

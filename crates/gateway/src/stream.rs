@@ -45,6 +45,17 @@ impl Stream {
         }
     }
 
+    /// Has the end of the connection be a reset, which no client takes for a regular one. A UNIX socket has none.
+    pub(crate) fn reset_when_closed(&self) {
+        let at_once = Some(Duration::ZERO);
+        // A socket that is gone needs no end.
+        let _ = match self {
+            Self::Tcp(stream) => SockRef::from(stream).set_linger(at_once),
+            Self::Unix(_) => Ok(()),
+            Self::Tls(stream) => stream.socket().set_linger(at_once),
+        };
+    }
+
     /// Reads what nobody looks at any more.
     pub(crate) fn poll_drain(
         &mut self,

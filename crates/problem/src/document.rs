@@ -18,7 +18,12 @@ pub struct Problem {
     pub more: [Option<String>; 2],
     /// `Allow` of a 405; whoever knows the routes adds it.
     pub allow: Option<String>,
+    /// What kind of problem it is, as a URI, where the status does not say all.
+    pub kind: Option<&'static str>,
 }
+
+/// The kind of [`Problem::unconfirmed`].
+pub const UNCONFIRMED: &str = "urn:howdah:unconfirmed";
 
 /// Whether the running request may write: decides what an attempt to write means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,6 +32,17 @@ pub enum Access {
     ReadOnly,
     /// Any other method.
     ReadWrite,
+}
+
+impl Access {
+    /// What a method may do: GET and HEAD run in a read-only transaction.
+    pub fn of_method(method: &str) -> Access {
+        if matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE") {
+            Access::ReadOnly
+        } else {
+            Access::ReadWrite
+        }
+    }
 }
 
 /// What PostgreSQL says of an error.
@@ -62,7 +78,22 @@ struct Document<'a> {
 impl Problem {
     /// An error without PostgreSQL's part in it.
     pub fn new(status: u16, detail: impl Into<String>) -> Self {
-        Problem { status, detail: Some(detail.into()), sqlstate: None, more: [None, None], allow: None }
+        Problem {
+            status,
+            detail: Some(detail.into()),
+            sqlstate: None,
+            more: [None, None],
+            allow: None,
+            kind: None,
+        }
+    }
+
+    /// A commit that stands on this server, and that no standby has confirmed which is asked to: whether it lasts is not known. The SQLSTATE is that of an
+    /// unknown outcome.
+    pub fn unconfirmed() -> Self {
+        let detail =
+            "it is committed on this server, and no standby has confirmed that: a failover may lose it";
+        Problem { sqlstate: Some(*b"08007"), kind: Some(UNCONFIRMED), ..Problem::new(504, detail) }
     }
 
     /// PostgreSQL's error as an answer. `is_standby`: nobody can write to this server. `shows_all`: clients see every message, DETAIL
@@ -127,7 +158,7 @@ impl Problem {
             sqlstate: self.sqlstate.as_ref().and_then(|code| std::str::from_utf8(code).ok()),
             status: self.status,
             title: http1::reason::phrase(self.status).unwrap_or("Error"),
-            r#type: "about:blank",
+            r#type: self.kind.unwrap_or("about:blank"),
         };
         // Texts and a number: there is nothing in it that JSON cannot have.
         serde_json::to_vec(&document).unwrap_or_default()

@@ -20,5 +20,5 @@
 mod document;
 mod meaning;
 
-pub use document::{Access, Problem, Raised};
+pub use document::{Access, Problem, Raised, UNCONFIRMED};
 pub use meaning::Meaning;

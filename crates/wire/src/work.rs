@@ -122,6 +122,9 @@ pub struct Written {
     pub rejected: Vec<Rejected>,
     /// The producer's last sequence number.
     pub sequence: i64,
+    /// Whether it is committed on this server alone, and no standby has confirmed that which is asked to.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unconfirmed: bool,
 }
 
 /// Why nothing was written.
@@ -176,6 +179,7 @@ impl Written {
         self.rejected_count += part.rejected_count;
         self.dropped += part.dropped;
         self.sequence = part.sequence;
+        self.unconfirmed |= part.unconfirmed;
         let room = NAMED.saturating_sub(self.rejected.len());
         let named = part.rejected.into_iter().take(room);
         self.rejected.extend(named.map(|rejected| Rejected { line: rejected.line + before, ..rejected }));

@@ -5,9 +5,11 @@ use std::ffi::CString;
 use std::fmt::Display;
 
 use pg::guard::{self, PgError, Report};
+use pg::log_line;
 use pgrx::pg_sys::{self, Oid};
 use problem::Meaning;
 use session::request_transaction::{self, Begun, Leftovers, Outside, Scope};
+use session::standbys::Confirmation;
 use session::{invalidations, leftovers, watch};
 
 use super::bound_value::Bound;
@@ -222,7 +224,7 @@ impl Runner {
             }
             let finish = || {
                 several.finish();
-                request_transaction::finish(begun, Leftovers::Possible);
+                end(begun, Leftovers::Possible, what);
             };
             context.guarded(finish).map_err(|error| Failure::Raised { error, is_of_changes: false })?;
             Ok(true)
@@ -303,11 +305,24 @@ impl Runner {
                 let parameters = arguments::convert(&plan.arguments, &bound.values, None, types);
                 execute(plan, called, parameters, receiver);
                 check();
-                request_transaction::finish(begun, plan.leftovers());
+                end(begun, plan.leftovers(), what);
             }
         };
         // SAFETY: as above.
         unsafe { context.guarded(run) }.map_err(|error| name_argument(error, plan))
+    }
+}
+
+/// Ends what has begun, and commits it where it is a transaction. Nobody waits for that, so the commit waits for its standbys, however long.
+///
+/// # Safety
+/// Inside a guard, after the beginning.
+unsafe fn end(begun: Begun, left: Leftovers, what: &dyn Display) {
+    // SAFETY: by contract.
+    if unsafe { request_transaction::finish_patiently(begun, left) } == Confirmation::Missing {
+        log_line::warning!(
+            "howdah {what}: it is committed on this server, and no standby has confirmed that"
+        );
     }
 }
 

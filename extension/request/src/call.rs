@@ -17,7 +17,6 @@ use super::reads::{self, Named};
 use super::receiver::Receiver;
 use super::run::Job;
 use super::table::{NoTable, Table};
-use super::way::access;
 use super::{called, current, grants, later, proxies, stored_body};
 
 thread_local! {
@@ -74,7 +73,7 @@ unsafe fn run(request: &Request<'_>, records: bool) -> Vec<u8> {
             pgrx::error!("howdah's library does not serve this version of the extension")
         }
     };
-    let access = access(request.method());
+    let access = Access::of_method(request.method());
     let read_only = access == Access::ReadOnly;
     if !read_only {
         // What the caller has deferred is the caller's: nobody else's rights are to run it.

@@ -26,7 +26,6 @@ use super::endpoint::Endpoint;
 use super::error_context::ErrorContext;
 use super::receiver::Answer;
 use super::run::{Job, Mishap};
-use super::way::access;
 
 /// What a write has to find.
 pub(crate) struct Guard<'g> {
@@ -53,7 +52,7 @@ impl<'g> Guard<'g> {
         place: usize,
         router: &'g Router,
     ) -> (&'g mut Endpoint, Option<Guard<'g>>) {
-        let writes = access(request.method()) != Access::ReadOnly;
+        let writes = Access::of_method(request.method()) != Access::ReadOnly;
         let Some((read, path, preconditions)) = writes.then(|| named(request, endpoints, router)).flatten()
         else {
             return (&mut endpoints[place], None);

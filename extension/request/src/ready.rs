@@ -41,7 +41,8 @@ pub(crate) unsafe fn make_plans(endpoint: &mut Endpoint, types: &Types, identity
             let ready = make_ready(endpoint, types);
             if ready {
                 // Planning may compute what is constant by a user's function.
-                request_transaction::finish(begun, Leftovers::Possible);
+                // It has written nothing.
+                let _ = request_transaction::finish(begun, Leftovers::Possible);
             }
             ready
         });

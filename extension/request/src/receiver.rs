@@ -38,6 +38,8 @@ pub enum Answer {
     Invalid(String),
     /// Something else is there than the request has named.
     Unmet,
+    /// It was committed here, and no standby has confirmed that.
+    Unconfirmed,
 }
 
 /// The receiver. PostgreSQL sees the first field alone.

@@ -11,6 +11,7 @@ use pgrx::pg_sys;
 use problem::{Access, Meaning, Problem, Raised};
 use session::identity::{self, Identity};
 use session::request_transaction::{self, Begun, Outside, Scope};
+use session::standbys::Confirmation;
 use session::{authority, deployments, faults, invalidations, leftovers, log_rate, watch};
 use shared::routes::RouteCounters;
 use shared::settings;
@@ -380,8 +381,10 @@ impl Job<'_, '_> {
         let Given { bound, path, arguments, outward } = *given;
         self.receiver.validate(self.preconditions.as_ref(), outward);
         let mut source = RequestSource::new(self.request, self.types);
+        let mut confirmation = Confirmation::Given;
         let ran = current::with(self.request, path, self.client, self.types, || {
             // SAFETY: by contract; nothing here owns memory while PostgreSQL is called.
+            let confirmation = &mut confirmation;
             let run = || unsafe {
                 let parameters = parameters(plan, bound, self.request, self.types, &mut source);
                 reads::note_ends(plan, bound, arguments, path);
@@ -400,7 +403,7 @@ impl Job<'_, '_> {
                 faults::panic_if_asked(|name| self.request.header(name), "in the request");
                 faults::interrupt_if_asked("before the end");
                 if let Some(begun) = *begun {
-                    request_transaction::finish(begun, plan.leftovers());
+                    *confirmation = request_transaction::finish(begun, plan.leftovers());
                 }
             };
             // SAFETY: as above.
@@ -409,6 +412,12 @@ impl Job<'_, '_> {
         match ran {
             // Asked for its id, a transaction gets one: those that share it would all be told the same.
             Ok(()) if self.shown && leftovers::has_id() => Err(elsewhere()),
+            Ok(()) if confirmation == Confirmation::Missing => {
+                // What the function has left to be answered later is not answered either.
+                later::take();
+                self.receiver.take_answer();
+                Ok(Answer::Unconfirmed)
+            }
             Ok(()) => Ok(self.receiver.take_answer()),
             Err(error) => Err(name_parameter(error, plan, self.shows_errors())),
         }
@@ -451,6 +460,7 @@ impl Job<'_, '_> {
             // Raised as an error before.
             Answer::Invalid(reason) => Err(Problem::new(500, reason)),
             Answer::Unmet => Err(unmet()),
+            Answer::Unconfirmed => Err(Problem::unconfirmed()),
             // A POST asks for no row that would have to be there.
             Answer::Nothing | Answer::Null if route && self.request.method() != "POST" => {
                 Err(Problem::new(404, format!("there is nothing at {}", self.request.path())))

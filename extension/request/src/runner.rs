@@ -16,7 +16,6 @@ use super::receiver::Receiver;
 use super::request_log::log_request;
 use super::run::Job;
 use super::table::{self, Along, NoTable, Table};
-use super::way::access;
 use super::{called, grants, proxies, ready, stored_body};
 
 /// Runs requests in this process.
@@ -342,8 +341,8 @@ impl Runner {
                 open: &mut self.open,
                 receiver: &mut self.receiver,
                 shown: runs_in != RunsIn::Executor,
-                access: access(request.method()),
-                scope: scope(runs_in, access(request.method())),
+                access: Access::of_method(request.method()),
+                scope: scope(runs_in, Access::of_method(request.method())),
                 client: proxies::client(request),
                 preconditions: None,
                 guard: None,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use conditions::Preconditions;
 use message::Request;
-use problem::{Access, Problem};
+use problem::Problem;
 use router::{Match, Router};
 use session::deployments;
 use shared::routes::RouteCounters;
@@ -131,9 +131,4 @@ fn name_others(mut problem: Problem, request: &Request<'_>, allow: Option<&str>)
         problem.allow = Some(others.collect::<Vec<_>>().join(", "));
     }
     problem
-}
-
-/// GET and HEAD run in a read-only transaction.
-pub(crate) fn access(method: &str) -> Access {
-    if matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE") { Access::ReadOnly } else { Access::ReadWrite }
 }

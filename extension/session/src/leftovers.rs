@@ -189,6 +189,7 @@ pub unsafe fn abort() {
     // SAFETY: by contract. If the cleaning fails, it is left to the next request.
     unsafe {
         signals::set_aborting(true);
+        signals::set_committing(false);
         // The cancel that has come this far is over.
         pg_sys::QueryCancelPending = 0;
         let has_changed_meanings = user_settings::have_changed_meanings();

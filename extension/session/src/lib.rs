@@ -7,7 +7,7 @@
 //! - [`deployer`]: as whom and with what settings the files of an application run; [`deployments`]: those that become visible while a request
 //!   runs.
 //! - [`request_transaction`]: the transaction of a request, and [`cursors`] of the session in which `http.call` runs one; [`own_transaction`]: one for the platform's own look-ups;
-//!   [`subtransaction`]: work that may fail without failing the transaction.
+//!   [`subtransaction`]: work that may fail without failing the transaction. [`standbys`]: whether they have what was committed.
 //! - [`invalidations`]: what changes in the catalogs. [`file_settings`]: what the configuration's files say.
 //! - [`kept_plans`], [`kept_domains`], [`kept_expressions`], [`kept_dictionaries`] and [`compiled`]: what PostgreSQL keeps of one role and another must not
 //!   find; [`process_tables`] and [`relations`] find it.
@@ -51,6 +51,7 @@ mod replication;
 pub mod request_transaction;
 pub mod settings_in_force;
 pub mod signals;
+pub mod standbys;
 pub mod stored_settings;
 pub mod subtransaction;
 pub mod temporary;

@@ -10,7 +10,8 @@ use std::ffi::c_int;
 use pgrx::pg_sys;
 
 use super::{authority, cursors, deployments, identity, invalidations};
-use crate::{faults, leftovers, temporary, user_settings};
+use crate::standbys::{Awaited, Confirmation};
+use crate::{faults, leftovers, signals, temporary, user_settings};
 
 /// In what a request runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -201,10 +202,36 @@ pub enum Leftovers {
 /// Ends a request that has succeeded: what it has written is committed when this returns, except in [`Scope::Nested`]. A transaction of its own gives up
 /// everything: a statement that calls PostgreSQL's own functions alone may run anybody's by a name that it gives them.
 ///
+/// A commit may wait for standbys. A cancel ends that wait; then nothing has confirmed the commit, and whoever is told so does not know whether it lasts.
+///
 /// # Safety
 /// Inside a guard, after [`begin`].
-pub unsafe fn finish(begun: Begun, left: Leftovers) {
+pub unsafe fn finish(begun: Begun, left: Leftovers) -> Confirmation {
     // SAFETY: by contract.
+    unsafe { finish_with(begun, left, Wait::UntilCancelled) }
+}
+
+/// The same for what nobody waits for: cancels that come during the commit are void, so that nobody sees it before standbys have it. One that has come
+/// before is an error.
+///
+/// # Safety
+/// As for [`finish`].
+pub unsafe fn finish_patiently(begun: Begun, left: Leftovers) -> Confirmation {
+    // SAFETY: by contract.
+    unsafe { finish_with(begun, left, Wait::Through) }
+}
+
+/// How a commit waits for standbys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    /// Until a cancel.
+    UntilCancelled,
+    /// As long as it takes.
+    Through,
+}
+
+unsafe fn finish_with(begun: Begun, left: Leftovers, wait: Wait) -> Confirmation {
+    // SAFETY: by the contract of `finish`.
     unsafe {
         match begun.scope {
             Scope::Shared => {
@@ -215,6 +242,7 @@ pub unsafe fn finish(begun: Begun, left: Leftovers) {
                 leftovers::distrust_what_was_kept(user_settings::have_changed_meanings());
                 identity::leave_settings(begun.entered);
                 identity::leave_role(begun.entered);
+                Confirmation::Given
             }
             Scope::Nested { read_only } => {
                 pg::PopActiveSnapshot();
@@ -228,6 +256,7 @@ pub unsafe fn finish(begun: Begun, left: Leftovers) {
                 identity::leave_role(begun.entered);
                 pg::ReleaseCurrentSubTransaction();
                 begun.outside.restore();
+                Confirmation::Given
             }
             Scope::Own { .. } => {
                 pg::PopActiveSnapshot();
@@ -242,15 +271,32 @@ pub unsafe fn finish(begun: Begun, left: Leftovers) {
                 deployments::refuse_mixed();
                 faults::interrupt_if_asked("before the commit");
                 // As the role: what has escaped the above has its rights, and may not become another.
-                pg::CommitTransactionCommand();
+                let confirmation = commit(wait);
                 faults::interrupt_if_asked("after the commit");
                 identity::leave_role(begun.entered);
-                // It has come too late: what was committed is answered so.
+                // A cancel has come too late: what was committed is answered so.
                 pg_sys::QueryCancelPending = 0;
                 leftovers::clean_up(temporary);
                 faults::interrupt_if_asked("after the cleaning");
+                confirmation
             }
         }
+    }
+}
+
+unsafe fn commit(wait: Wait) -> Confirmation {
+    // SAFETY: the contract of `finish`.
+    unsafe {
+        let awaited = Awaited::now();
+        if wait == Wait::Through {
+            signals::set_committing(true);
+            if pg_sys::InterruptPending != 0 {
+                pg::ProcessInterrupts();
+            }
+        }
+        pg::CommitTransactionCommand();
+        signals::set_committing(false);
+        awaited.confirmation()
     }
 }
 

@@ -3,7 +3,7 @@
 //! Everything in here runs inside a signal: no allocation, no guard, nothing that can fail.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
 use pg::entry::infallible_callback;
 use pgrx::pg_sys;
@@ -16,14 +16,14 @@ static WAKE: AtomicI32 = AtomicI32::new(-1);
 /// A `fn() -> bool`, or null.
 static CANCEL_CHECK: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Cancels that have come to this executor, be they consumed or not.
-static CANCELS: AtomicU64 = AtomicU64::new(0);
-
 /// Strikes of the limits ([`crate::watch`]) since what runs was cancelled, plus one; 0 if it is not.
 pub(crate) static STRIKES: AtomicU32 = AtomicU32::new(0);
 
-/// See [`is_aborting`].
+/// See [`is_ending`].
 static ABORTING: AtomicBool = AtomicBool::new(false);
+
+/// See [`set_committing`].
+static COMMITTING: AtomicBool = AtomicBool::new(false);
 
 /// Whether something of anybody's runs, which a cancel can be meant for.
 static RUNS: AtomicBool = AtomicBool::new(false);
@@ -72,13 +72,9 @@ pub fn read_settings_again() {
 }
 
 /// Takes cancels from now on. At the start there is nothing to cancel, and nobody to catch it: the process would end.
-pub fn take_cancels(kind: Kind) {
-    let handler: pg_sys::pqsigfunc = match kind {
-        Kind::Gateway => Some(cancel_in_gateway),
-        Kind::Executor => Some(cancel_in_executor),
-    };
-    // SAFETY: both are safe inside a signal.
-    unsafe { pg::pqsignal(libc::SIGINT, handler) };
+pub fn take_cancels() {
+    // SAFETY: it is safe inside a signal.
+    unsafe { pg::pqsignal(libc::SIGINT, Some(cancel_what_runs)) };
 }
 
 /// For a process that runs nothing of anybody's.
@@ -113,9 +109,14 @@ infallible_callback! {
     }
 }
 
+/// Says whether a commit is made that nothing cancels any more.
+pub(crate) fn set_committing(commits: bool) {
+    COMMITTING.store(commits, Ordering::Relaxed);
+}
+
 /// Whether a SIGINT that has come is for what the process does: for what runs, or sent by its own timeout for locks or statements.
 fn is_meant() -> bool {
-    RUNS.load(Ordering::Relaxed)
+    RUNS.load(Ordering::Relaxed) && !COMMITTING.load(Ordering::Relaxed)
         || [pg::LOCK_TIMEOUT, pg::STATEMENT_TIMEOUT].into_iter().any(|timeout| {
             // SAFETY: it reads a flag that is set before the timeout sends its signal.
             unsafe { pg::get_timeout_indicator(timeout, false) }
@@ -123,27 +124,12 @@ fn is_meant() -> bool {
 }
 
 infallible_callback! {
-    unsafe fn cancel_in_gateway(signal: c_int) {
+    unsafe fn cancel_what_runs(signal: c_int) {
         if is_meant() {
             // SAFETY: PostgreSQL's own handler.
             unsafe { pg::StatementCancelHandler(signal) };
         }
     }
-}
-
-infallible_callback! {
-    unsafe fn cancel_in_executor(signal: c_int) {
-        if is_meant() {
-            CANCELS.fetch_add(1, Ordering::Relaxed);
-            // SAFETY: PostgreSQL's own handler.
-            unsafe { pg::StatementCancelHandler(signal) };
-        }
-    }
-}
-
-/// How many cancels this executor has been sent. A commit that waits for a standby consumes one with a mere warning.
-pub fn cancels() -> u64 {
-    CANCELS.load(Ordering::Relaxed)
 }
 
 infallible_callback! {
@@ -156,7 +142,6 @@ infallible_callback! {
 
 /// Cancels what this executor runs, as PostgreSQL's own StatementCancelHandler does. Called inside a signal.
 pub fn cancel() {
-    CANCELS.fetch_add(1, Ordering::Relaxed);
     // SAFETY: PostgreSQL's own variables; setting a latch is safe inside a signal.
     unsafe {
         pg_sys::InterruptPending = 1;
@@ -176,9 +161,9 @@ pub(crate) fn set_aborting(aborts: bool) {
     ABORTING.store(aborts, Ordering::Relaxed);
 }
 
-/// Whether a transaction is being aborted: nothing cancels that. Safe inside a signal.
-pub fn is_aborting() -> bool {
-    ABORTING.load(Ordering::Relaxed)
+/// Whether a transaction is being aborted, or committed for good: nothing cancels that. Safe inside a signal.
+pub fn is_ending() -> bool {
+    ABORTING.load(Ordering::Relaxed) || COMMITTING.load(Ordering::Relaxed)
 }
 
 /// Takes back a cancel that has come for what has ended, and the mark of the timeout that may have sent it: neither is for what
@@ -204,7 +189,7 @@ infallible_callback! {
         unsafe {
             let errno = *libc::__errno_location();
             let check: fn() -> bool = std::mem::transmute::<*mut (), fn() -> bool>(check);
-            if check() {
+            if !COMMITTING.load(Ordering::Relaxed) && check() {
                 note_cancel();
                 cancel();
             }

@@ -226,7 +226,7 @@ infallible_callback! {
         let work = WORK.load(Relaxed);
         if work & 1 == 1 {
             STRUCK.store(work, Relaxed);
-            if !signals::is_aborting() {
+            if !signals::is_ending() {
                 // SAFETY: PostgreSQL's own variable.
                 let is_noticed = unsafe { pg_sys::QueryCancelPending } == 0;
                 look_at_deadline();

@@ -152,7 +152,7 @@ pub(crate) fn begin(argument: pg_sys::Datum, kind: Kind) -> Option<Worker> {
         web_role,
     };
     show(kind);
-    signals::take_cancels(kind);
+    signals::take_cancels();
     own_memory::open();
     session::log_rate::begin(database);
     database.report(DatabaseState::Serving);

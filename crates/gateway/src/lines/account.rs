@@ -33,9 +33,16 @@ pub(crate) struct Account {
     pub settled: Cell<u64>,
     /// The last sequence number that is acknowledged.
     pub sequence: Cell<i64>,
+    /// Whether some of what is committed is on this server alone, though standbys are asked for.
+    pub unconfirmed: Cell<bool>,
 }
 
 impl Account {
+    /// Whether everything that was received is committed, and as safe as is asked for.
+    pub(crate) fn is_safe(&self) -> bool {
+        self.is_settled() && !self.unconfirmed.get()
+    }
+
     /// Whether everything that was received is committed.
     pub(crate) fn is_settled(&self) -> bool {
         self.settled.get() == self.received.get()

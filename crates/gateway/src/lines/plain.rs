@@ -1,7 +1,7 @@
 //! The plain protocol: lines, to which nothing is replied.
 //!
 //! The connection is closed when all that came by it is committed, so a client that has shut down its sending side
-//! may wait for the end and then knows.
+//! may wait for the end and then knows. Where it is not, or no standby has confirmed it which is asked to, the connection is reset.
 
 use std::future::poll_fn;
 use std::rc::{Rc, Weak};
@@ -37,6 +37,9 @@ impl Connection {
             Poll::Pending
         })
         .await;
+        if !self.account.is_safe() {
+            self.socket.reset_when_closed();
+        }
         stream.leave();
     }
 

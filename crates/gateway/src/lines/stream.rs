@@ -465,6 +465,7 @@ impl Stream {
             add(&run.account.rejected, rejected);
             add(&run.account.repeated, written.repeated);
             add(&run.account.settled, run.lines);
+            run.account.unconfirmed.set(run.account.unconfirmed.get() || written.unconfirmed);
             begin = end;
         }
         if let Some(hears) = self.hears.borrow().as_ref() {

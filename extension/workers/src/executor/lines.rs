@@ -19,7 +19,8 @@ use request::{Runner, author};
 use session::authority::name_of;
 use session::identity::{self, Identity};
 use session::request_transaction::{self, Leftovers, Scope};
-use session::{deployments, leftovers, settings_in_force, signals, stored_settings, watch};
+use session::standbys::Confirmation;
+use session::{deployments, leftovers, settings_in_force, stored_settings, watch};
 use shared::shared;
 use wire::{Answer, Destination, Durability, Failure, Work, Written};
 
@@ -77,7 +78,6 @@ impl Lines {
         }
         let present = self.present(&work);
         let work = Work { destination: present.clone().unwrap_or(work.destination), ..work };
-        let cancels = signals::cancels();
         let write = || self.prepare(&work.destination).and_then(|role| write(role, &work, lines));
         let is_mixed = |result: &Result<_, PgError>| {
             result.as_ref().is_err_and(|error| error.sqlstate == deployments::MIXED)
@@ -87,9 +87,9 @@ impl Lines {
             return failed("55006", "the application is being deployed".into());
         };
         match result {
-            // What is sent again is known to be there: an answer too few does no harm.
-            Ok(_) if work.origin.is_some() && was_interrupted(cancels) => {
-                failed("57014", "the wait for the commit was cancelled".into())
+            // What is sent again is known to be there, and waits again.
+            Ok((written, _)) if written.unconfirmed && work.origin.is_some() => {
+                failed("08007", "no standby has confirmed the commit".into())
             }
             Ok((written, way)) => {
                 if present.is_some() {
@@ -142,13 +142,6 @@ impl Lines {
     }
 }
 
-/// Whether a cancel or the end of this process was asked for since so many cancels had come. A commit that waits for a
-/// standby then returns although no standby has it.
-fn was_interrupted(cancels: u64) -> bool {
-    // SAFETY: PostgreSQL's own variable.
-    unsafe { pg_sys::ProcDiePending != 0 || signals::cancels() != cancels }
-}
-
 fn synchronous_commit(durability: Durability) -> &'static CStr {
     match durability {
         Durability::Commit => c"on",
@@ -169,7 +162,7 @@ fn failed(code: &str, error: String) -> Answer {
 /// Writes a bucket and commits it; of a hello, its epoch, and says how far the producer is. With it, which way rows
 /// are written.
 fn write(role: Oid, work: &Work, lines: &[u8]) -> Result<(Written, String), PgError> {
-    let mut done = Default::default();
+    let mut done: (Written, String) = Default::default();
     let title = text(&format!("queue.listen({}) {}", work.listener, work.destination.name));
     // SAFETY: on the main thread, outside a transaction. What is called inside `pour` raises through pgrx's guards, so its
     // values are dropped; when the transaction begins and ends, no frame holds any.
@@ -179,7 +172,8 @@ fn write(role: Oid, work: &Work, lines: &[u8]) -> Result<(Written, String), PgEr
             let begun = request_transaction::begin(Scope::Own { read_only: false }, role);
             identity::require(role);
             done = pour(work, lines);
-            request_transaction::finish(begun, Leftovers::Possible);
+            let confirmation = request_transaction::finish(begun, Leftovers::Possible);
+            done.0.unconfirmed = confirmation == Confirmation::Missing;
         })
     };
     if let Err(error) = result {
@@ -238,6 +232,7 @@ fn pour(work: &Work, lines: &[u8]) -> (Written, String) {
         dropped: done.dropped,
         rejected: rejected.collect(),
         sequence: done.sequence,
+        unconfirmed: false,
     };
     (written, way)
 }

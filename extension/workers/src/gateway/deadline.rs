@@ -101,7 +101,7 @@ infallible_callback! {
         if work & 1 == 1 && OVERDUE.load(Relaxed) {
             // Whoever has lost the first.
             IGNORED.fetch_add(1, Relaxed);
-            if !session::signals::is_aborting() {
+            if !session::signals::is_ending() {
                 interrupt();
             }
         } else if STRUCK.swap(work, Relaxed) != work {

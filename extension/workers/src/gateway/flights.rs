@@ -14,7 +14,7 @@ use dispatch::{Ended, Gates, Later, Parked, Ticket, TicketMap, Waited, Waiter, W
 use exchange::{Cancel, Full, NO_GATE, Outcome};
 use message::Request;
 use pg::out_of_memory::may_fail;
-use problem::Problem;
+use problem::{Access, Problem};
 use request::later::LATER;
 use shared::routes::Unrun;
 use shared::workers::{Kind, WorkerState};
@@ -84,6 +84,8 @@ struct Flight {
     answered: Option<u16>,
     /// For the answer if there is none.
     id: String,
+    /// Whether it may have committed something when its answer comes.
+    may_write: bool,
     /// Bytes of the request.
     size: usize,
     /// The listener, if it is a bucket of lines.
@@ -264,6 +266,7 @@ impl Flights {
             response: Vec::new(),
             answered: None,
             id: id_of(&arrived),
+            may_write: may_write(&arrived),
             size: arrived.request.len(),
             bucket_of: None,
             gate,
@@ -319,6 +322,7 @@ impl Flights {
             response: Vec::new(),
             answered: None,
             id: String::new(),
+            may_write: true,
             size: bytes,
             bucket_of: Some(poured.source.listener),
             gate: NO_GATE,
@@ -408,8 +412,9 @@ impl Flights {
                 if let Some(lack) = flight.lacks_memory(more, room) {
                     self.load.responses -= flight.response.len();
                     flight.response = Vec::new();
-                    flight.answered = Some(503);
-                    self.refusals.answer(server, flight.refused(ticket), &Problem::new(503, lack));
+                    let problem = unsent(flight.may_write, lack);
+                    flight.answered = Some(problem.status);
+                    self.refusals.answer(server, flight.refused(ticket), &problem);
                     flight.ticket = None;
                     self.slots.remove(&ticket);
                 } else {
@@ -555,6 +560,20 @@ pub(crate) fn memory_to_wait() -> usize {
 /// What a route may have of the executors that the others leave, in percent.
 fn route_share() -> u32 {
     settings::ROUTE_SHARE.get() as u32
+}
+
+/// Whether a request may write.
+fn may_write(arrived: &Arrived) -> bool {
+    let access = |request: Request<'_>| Access::of_method(request.method());
+    Request::parse(&arrived.request).is_ok_and(|request| access(request) == Access::ReadWrite)
+}
+
+/// The answer to a request that has run, whose response cannot be sent. 503 would say that nothing was committed.
+fn unsent(may_write: bool, lack: &str) -> Problem {
+    if may_write {
+        return Problem::new(502, format!("the request was run, and its response is lost: {lack}"));
+    }
+    Problem::new(503, lack)
 }
 
 fn died() -> Problem {
