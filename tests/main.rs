@@ -32,6 +32,7 @@ mod together {
     mod equal_answers;
     mod errors;
     mod example;
+    mod extremes;
     mod guarded_writes;
     mod guards;
     mod handler_arms;

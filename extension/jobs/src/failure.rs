@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use claims::times;
 use pg::guard::{PgError, Report};
 use pg::log_line;
 use pg::refuse::refuse;
@@ -173,7 +174,7 @@ impl Failed<'_> {
         let wait = asked_for(error).unwrap_or_else(after);
         let mut root = taken.root;
         let is_claimed = match self.is_held {
-            true => items::put_off(&taken.queue, taken.position, queue::now().saturating_add(wait)),
+            true => items::put_off(&taken.queue, taken.position, times::after(queue::now(), wait)),
             false => {
                 let again = Fate::Leased(wait, None);
                 claim_back(taken, again, |item| root = entry::root(item).unwrap_or(root))

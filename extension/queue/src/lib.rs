@@ -70,10 +70,6 @@ mod write_behind;
 /// Segments of a queue.
 pub(crate) const SEGMENTS: usize = 3;
 
-/// The latest time that PostgreSQL knows. What waits for longer, be it for ever, waits until then: `claims::FOR_GOOD`,
-/// which is its `infinity`, would mean that it is consumed.
-pub(crate) const LATEST: i64 = 9_223_371_331_200_000_000 - 1;
-
 /// PostgreSQL's clock, in microseconds as `timestamptz` counts them.
 pub fn now() -> i64 {
     // SAFETY: reads the clock.

@@ -7,7 +7,9 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::time::Instant;
 
+use claims::times;
 use pg::transaction_end::{
     SubtransactionEnd, TransactionEnd, at_release, at_subtransaction_end, at_transaction_end,
 };
@@ -53,7 +55,7 @@ pub fn claimed(queue: &Definition, count: usize, fate: Fate) {
     match fate {
         Fate::Shown => {}
         Fate::Consumed | Fate::Held(_) => note(queue, 0, count as u64, i64::MAX),
-        Fate::Leased(time, _) => note(queue, 0, count as u64, now().saturating_add(time)),
+        Fate::Leased(time, _) => note(queue, 0, count as u64, times::after(now(), time)),
     }
 }
 
@@ -192,14 +194,19 @@ fn wake(queue: &QueueMemory) {
     unsafe { pg_sys::ConditionVariableBroadcast(queue.waiting()) };
 }
 
-/// Looks for rows, at least once, and until some are found or the time `end` has come. Between two looks it sleeps, `pause`
+/// Looks for rows, at least once, and until some are found or so many microseconds are over. Between two looks it sleeps, `pause`
 /// milliseconds at least, until rows may be free. `look` says whether it has found any. Whoever is forbidden to take meanwhile
 /// gets an error.
-pub(crate) fn look_until(queue: &Rc<Definition>, end: i64, pause: i64, mut look: impl FnMut() -> bool) {
-    let waiter = Waiter::new(queue);
+pub(crate) fn look_for(
+    queue: &Rc<Definition>,
+    microseconds: i64,
+    pause: i64,
+    mut look: impl FnMut() -> bool,
+) {
+    let (waiter, begun) = (Waiter::new(queue), Instant::now());
     loop {
         let seen = waiter.arrivals();
-        let left = (end - now()) / 1000;
+        let left = microseconds.saturating_sub(begun.elapsed().as_micros() as i64) / 1000;
         if look() || left <= 0 {
             return;
         }

@@ -173,7 +173,8 @@ sql_function!(
         let at = pg_sys::TimestampTz::from(at);
         let second = to_unix(at).div_euclid(1_000_000);
         let offset = attempted(|| schedule::Zone::offset(&NamedZone::of(zone), second));
-        match offset.ok().and_then(|offset| Timestamp::try_from(at + 1_000_000 * offset).ok()) {
+        let local = |offset: i64| Timestamp::try_from(at.checked_add(1_000_000 * offset)?).ok();
+        match offset.ok().and_then(local) {
             Some(local) => call.give(local),
             None => call.null(),
         }

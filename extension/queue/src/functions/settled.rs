@@ -1,6 +1,6 @@
 //! What is done with rows by their numbers, alike for typed rows and messages; and what counts and tidies.
 
-use claims::FOR_GOOD;
+use claims::{FOR_GOOD, times};
 use pg::entry::{Call, Returned, sql_function};
 use pg::refuse::refuse_with_hint;
 use pgrx::pg_sys::{self, Datum};
@@ -99,7 +99,7 @@ sql_function!(
         let queue = settled_queue(call);
         queue.typed("queue.set_vt(name, msg_id, vt, read_ct)");
         let delay = i64::from(call.get::<i32>(2).unwrap_or_default());
-        let until = queue.time().saturating_add(delay.saturating_mul(1_000_000));
+        let until = times::after(queue.time(), delay * 1_000_000);
         let mut found = Found::new(call);
         settle::settle(&queue, &named(call, 3), until, |haul| found.add(haul));
         tidy::tidy_sometimes(&queue);
