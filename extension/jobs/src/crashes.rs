@@ -27,6 +27,7 @@ impl Runs {
     /// On the main thread, outside a transaction.
     pub(crate) unsafe fn look_at_held(&mut self, runner: &mut Runner) -> Option<Turn> {
         let mut waits = false;
+        jobs().end_solitude();
         for entry in jobs().held() {
             let Some((place, standing)) = entry.get() else { continue };
             let is_here = place.database == self.seat.oid;
@@ -35,21 +36,29 @@ impl Runs {
                     return Some(Turn::Did);
                 }
                 waits = true;
-            } else if standing == Standing::Suspect && is_here {
+            } else if standing.is_suspect()
+                && (is_here || is_served(place.database))
+                && jobs().is_waited_for(entry)
+                && jobs().waits_for_suspects()
+            {
                 // SAFETY: by contract.
-                if unsafe { self.run_suspect(entry, place, runner) } {
+                if is_here && unsafe { self.run_suspect(entry, place, standing, runner) } {
                     return Some(Turn::Did);
                 }
                 waits = true;
-            } else if standing == Standing::Suspect {
-                waits |= is_served(place.database);
             }
         }
         waits.then_some(Turn::Nothing(Some(SOON)))
     }
 
     /// Runs a suspect with no other job beside it; false if that cannot be yet.
-    unsafe fn run_suspect(&mut self, entry: &Entry, place: Place, runner: &mut Runner) -> bool {
+    unsafe fn run_suspect(
+        &mut self,
+        entry: &Entry,
+        place: Place,
+        standing: Standing,
+        runner: &mut Runner,
+    ) -> bool {
         let executor = self.seat.executor;
         if !entry.own(executor) {
             return false;
@@ -62,7 +71,7 @@ impl Runs {
         };
         let Some(number) = self.kinds[at].number else { return false };
         if !jobs().begin_alone(self.seat, number) {
-            entry.release(executor, Some(Standing::Suspect));
+            entry.release(executor, Some(standing));
             return false;
         }
         // SAFETY: by contract.

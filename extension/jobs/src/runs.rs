@@ -262,6 +262,9 @@ impl Runs {
             };
             jobs().kind(attempt.number).failed.fetch_add(1, Relaxed);
             attempt.log(false);
+            if named.is_none() && jobs().holds_something() {
+                jobs().acquit(self.seat.executor);
+            }
             if failure::record(&self.kinds[place], &taken, &error, attempt.end()).is_err() {
                 self.kinds[place].rests_until = now_us() + PAUSE_US;
             }

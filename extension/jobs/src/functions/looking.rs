@@ -27,6 +27,9 @@ sql_function!(
                 return columns![kind.id as i32, waiting(&kind), 0, 0_i64, 0_i64, 0_i64, none, none, none, reason];
             };
             let entry = jobs().kind(number);
+            let waits = jobs().longest_wait_for_suspects().map(|seconds| {
+                format!("jobs that ran when the server crashed run alone first; others wait, {seconds} s at most")
+            });
             let begun = entry.begun.load(Relaxed);
             let mean = |sum: u64| (begun > 0).then(|| sum as f64 / begun as f64 / 1000.0);
             let reason = entry.reason.get();
@@ -40,7 +43,7 @@ sql_function!(
                 mean(entry.busy_us.load(Relaxed)),
                 mean(entry.waited_us.load(Relaxed)),
                 entry.longest_wait_us.load(Relaxed) as f64 / 1000.0,
-                (!reason.is_empty()).then_some(reason)
+                Some(reason).filter(|reason| !reason.is_empty()).or(waits)
             ]
         });
         Returned::all(call, rows)
