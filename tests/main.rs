@@ -54,6 +54,7 @@ mod together {
     mod job_alerts;
     mod job_changes;
     mod job_keys;
+    mod job_places;
     mod job_suspects;
     mod jobs;
     mod kernel_limits;

@@ -283,6 +283,16 @@ impl Jobs {
         self.kinds.iter().all(|entry| entry.database.load(Acquire) != 0)
     }
 
+    /// Gives up the entries of databases that are gone. Inside a transaction.
+    pub(crate) fn keep_databases(&self) {
+        let known: Vec<u32> = self.kinds.iter().map(|entry| entry.database.load(Acquire)).collect();
+        for database in
+            known.into_iter().filter(|database| *database != 0 && !pg::catalog::is_database(*database))
+        {
+            self.keep(database, |_| false);
+        }
+    }
+
     /// Gives up the entries of a database's kinds that are gone.
     pub fn keep(&self, database: u32, is_there: impl Fn(u32) -> bool) {
         let lock = self.lock();

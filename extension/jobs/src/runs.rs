@@ -20,7 +20,7 @@ use shared::{now_us, settings, shared};
 use crate::attempt::Attempt;
 use crate::current::Shown;
 use crate::failure;
-use crate::kinds::{self, Kind};
+use crate::kinds::{self, Kind, stop};
 use crate::memory::{Limits, Permission, Seat, jobs};
 use crate::{crashes, keys, ticks};
 
@@ -433,17 +433,6 @@ pub(crate) fn being_deployed<T>() -> Result<T, Failure> {
         message: "the application is being deployed".into(),
         ..PgError::default()
     }))
-}
-
-/// Shows why no job of a kind runs; says it once in the log.
-fn stop(kind: &Kind, reason: &str) {
-    let Some(number) = kind.number else { return };
-    let shown = &jobs().kind(number).reason;
-    let is_new = shown.is_empty();
-    shown.set(reason);
-    if is_new {
-        log_line::log!("howdah runs no jobs of kind {}: {reason}", kind.row.name);
-    }
 }
 
 /// Has an executor of each database look.

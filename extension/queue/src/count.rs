@@ -5,9 +5,9 @@ use claims::{BLOCK, Batch, Block, Claim, FOR_GOOD, State, block_of};
 use super::definition::Definition;
 use super::learn::{are_open, open};
 use super::ledger::{Row, Scan};
-use super::now;
 use super::segment::{Purpose, Segment};
 use super::transactions::{Moment, Server};
+use super::{SEGMENTS, now};
 
 /// What a queue holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -24,6 +24,9 @@ pub struct Count {
 
 /// Counts what is not consumed, all at one moment: rows are moved from one segment to another meanwhile.
 pub fn count(queue: &Definition) -> Count {
+    if queue.place().is_none() {
+        return count_all(queue);
+    }
     loop {
         let segments = open(queue, Purpose::Look);
         let (lowest, moment) = {
@@ -42,6 +45,15 @@ pub fn count(queue: &Definition) -> Count {
         }
         return count;
     }
+}
+
+/// The same by the ledgers alone, of a queue for which there is no room in shared memory: nobody moves rows of it.
+fn count_all(queue: &Definition) -> Count {
+    let (mut count, moment) = (Count::default(), Moment::now());
+    for number in 0..SEGMENTS {
+        count.add_segment(&Segment::open(queue, number, Purpose::Look), 0, &moment);
+    }
+    count
 }
 
 /// Has [`Definition::live_roughly`] tell the truth, if nobody has counted since the server started: what was there before is in no
@@ -66,9 +78,9 @@ pub fn count_once(queue: &Definition) {
     }
 }
 
-/// Positions that have been given out.
-pub(crate) fn given_out(queue: &Definition) -> i64 {
-    queue.lock().next.saturating_sub(1) as i64
+/// Positions that have been given out; none if there is no room for the queue, and nobody knows.
+pub(crate) fn given_out(queue: &Definition) -> Option<i64> {
+    queue.place().map(|_| queue.lock().next.saturating_sub(1) as i64)
 }
 
 impl Count {

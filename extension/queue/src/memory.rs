@@ -307,34 +307,41 @@ impl Queues {
         unsafe { &raw mut (*self.locks.add(number)).lock }
     }
 
-    /// The number of a queue's entry, which is made if need be. `exists` tells whether a queue of this database
-    /// exists for anybody: as long as a transaction may still use it, its entry is not given to another.
-    pub(crate) fn number_of(&self, queue: u32, table: pg_sys::Oid, exists: impl Fn(u32) -> bool) -> usize {
+    /// The number of a queue's entry, if it has one.
+    pub(crate) fn find(&self, queue: u32, table: pg_sys::Oid) -> Option<usize> {
         // SAFETY: PostgreSQL's own variable.
         let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
-        let has_number = |entry: &QueueMemory| {
-            entry.database.load(Acquire) == database && entry.queue.load(Acquire) == queue
-        };
-        let is_it = |entry: &QueueMemory| has_number(entry) && entry.table.load(Acquire) == table.to_u32();
-        if let Some(number) = self.entries.iter().position(is_it) {
-            return number;
+        self.entries.iter().position(|entry| {
+            entry.has_number(database, queue) && entry.table.load(Acquire) == table.to_u32()
+        })
+    }
+
+    /// The number of a queue's entry, which is made if need be; none if there is no room. `existing` has the queues of this database that
+    /// exist for anybody: as long as a transaction may still use one, its entry is not given to another.
+    pub(crate) fn number_of(
+        &self,
+        queue: u32,
+        table: pg_sys::Oid,
+        existing: impl Fn() -> Vec<u32>,
+    ) -> Option<usize> {
+        if let Some(number) = self.find(queue, table) {
+            return Some(number);
         }
+        // SAFETY: PostgreSQL's own variable.
+        let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
         let _table = Lock::take(self.lock_of(0));
-        if let Some(number) = self.entries.iter().position(is_it) {
-            return number;
+        if let Some(number) = self.find(queue, table) {
+            return Some(number);
         }
         let is_free = |entry: &QueueMemory| entry.database.load(Acquire) == 0;
         let free = self.entries.iter().position(is_free);
-        let gone = || self.entries.iter().position(|entry| entry.is_gone(database, &exists));
-        // Whoever has dropped or made its tables keeps all others from both.
-        let other = self.entries.iter().position(has_number);
-        let Some(number) = other.or(free).or_else(gone) else {
-            refuse_with_hint(
-                PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
-                &format!("{} queues are in use, and there is room for no more", self.entries.len()),
-                "Raise howdah.max_queues and restart the server.",
-            );
+        let gone = || {
+            let existing = existing();
+            self.entries.iter().position(|entry| entry.is_gone(database, &existing))
         };
+        // Whoever has dropped or made its tables keeps all others from both.
+        let other = self.entries.iter().position(|entry| entry.has_number(database, queue));
+        let number = other.or(free).or_else(gone)?;
         let entry = &self.entries[number];
         entry.database.store(0, Release);
         entry.bell.store(0, SeqCst);
@@ -346,7 +353,16 @@ impl Queues {
         entry.queue.store(queue, Release);
         entry.table.store(table.to_u32(), Release);
         entry.database.store(database, Release);
-        number
+        Some(number)
+    }
+
+    /// An error: there is room for no more.
+    pub(crate) fn refuse_full(&self) -> ! {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
+            &format!("{} queues are in use, and there is room for no more", self.entries.len()),
+            "Raise howdah.max_queues and restart the server.",
+        );
     }
 
     /// Queues of this database that have rows, consumed or not, and of which for so many microseconds nobody has truncated a
@@ -409,24 +425,15 @@ impl Queues {
 }
 
 impl QueueMemory {
+    fn has_number(&self, database: u32, queue: u32) -> bool {
+        self.database.load(Acquire) == database && self.queue.load(Acquire) == queue
+    }
+
     /// Whether its queue is gone.
-    fn is_gone(&self, database: u32, exists: &impl Fn(u32) -> bool) -> bool {
+    fn is_gone(&self, database: u32, existing: &[u32]) -> bool {
         match self.database.load(Acquire) {
-            own if own == database => !exists(self.queue.load(Acquire)),
-            other => {
-                let cache = pg_sys::SysCacheIdentifier::DATABASEOID as i32;
-                // SAFETY: a look-up inside a transaction.
-                let known = unsafe {
-                    pg_sys::SearchSysCacheExists(
-                        cache,
-                        pg_sys::Oid::from(other).into(),
-                        0.into(),
-                        0.into(),
-                        0.into(),
-                    )
-                };
-                !known
-            }
+            own if own == database => !existing.contains(&self.queue.load(Acquire)),
+            other => !pg::catalog::is_database(other),
         }
     }
 

@@ -71,6 +71,10 @@ pub(crate) fn settled(queue: &Definition, count: usize, until: i64) {
 
 /// This transaction drops the queue: who waits for its rows is woken when that is committed, and others have been told so.
 pub fn dropped(queue: &Definition) {
+    // Of one that has no place nobody waits for anything.
+    if queue.place().is_none() {
+        return;
+    }
     at_release(told);
     DROPPED.with_borrow_mut(|dropped| dropped.push(queue.memory()));
 }

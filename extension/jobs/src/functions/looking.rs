@@ -91,6 +91,7 @@ sql_function!(
         let (number, position) = id::parts(call.need(0, "id"));
         let kind = kind::of_queue(number).filter(|(kind, _)| kind.is_seen());
         let queue = kind.as_ref().and_then(|_| definition::of_number(number));
+        let queue = queue.filter(|queue| queue.place().is_some());
         let mut rows = Vec::new();
         if let (Some((kind, priority)), Some(queue)) = (kind, queue) {
             let mut shown = None;

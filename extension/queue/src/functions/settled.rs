@@ -126,7 +126,7 @@ sql_function!(
                 Some(Datum::from(counted.rows)),
                 age(counted.newest),
                 age(counted.oldest),
-                Some(Datum::from(count::given_out(&queue))),
+                count::given_out(&queue).map(Datum::from),
                 Some(Datum::from(now)),
                 Some(Datum::from(counted.free)),
                 None,
