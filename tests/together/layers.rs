@@ -140,3 +140,25 @@ fn no_function_is_too_long() {
     assert!(count > 1500, "{count} functions");
     assert!(long.is_empty(), "more than {LONGEST_FUNCTION} lines: {long:#?}");
 }
+
+/// `then_some` makes its value anyway, and drops it if it is not wanted: of a type whose end does something, a lock that is given back say, that
+/// undoes what was never done.
+#[test]
+fn nothing_is_made_to_be_dropped_whose_end_does_something() {
+    let sources = all_sources();
+    let crate_of = |name: &str| name.split('/').next().unwrap_or_default().to_owned();
+    let word =
+        |rest: &str| rest.split(|end: char| !end.is_alphanumeric()).next().unwrap_or_default().to_owned();
+    let ends: Vec<(String, String)> = sources
+        .iter()
+        .flat_map(|(name, text)| text.split("Drop for ").skip(1).map(|rest| (crate_of(name), word(rest))))
+        .collect();
+    assert!(ends.len() > 15, "{ends:?}");
+    for (name, text) in &sources {
+        for eager in ["then_some(", "unwrap_or(", "ok_or(", ".or(Some("] {
+            let made = text.split(eager).skip(1).map(|rest| (crate_of(name), word(rest)));
+            let wrong: Vec<_> = made.filter(|made| ends.contains(made)).collect();
+            assert!(wrong.is_empty(), "{name}: {eager}{wrong:?}");
+        }
+    }
+}

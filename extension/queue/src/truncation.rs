@@ -339,7 +339,9 @@ impl Senders {
     /// None if somebody writes, or does the same.
     fn lock_out(rows: pg_sys::Oid) -> Option<Senders> {
         // SAFETY: inside a transaction.
-        unsafe { pg_sys::ConditionalLockRelationOid(rows, Self::LOCK) }.then_some(Senders(rows))
+        let is_locked = unsafe { pg_sys::ConditionalLockRelationOid(rows, Self::LOCK) };
+        // Made only then: one that is dropped gives the lock back.
+        is_locked.then(|| Senders(rows))
     }
 }
 
