@@ -64,6 +64,7 @@ mod together {
     mod live;
     mod locks_of_others;
     mod log_floods;
+    mod moved_clocks;
     mod out_of_memory;
     mod parsed_bodies;
     mod protocols;

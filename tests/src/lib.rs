@@ -23,6 +23,7 @@ pub mod http2;
 pub mod https;
 pub mod link;
 pub mod memory_faults;
+pub mod moved_clock;
 pub mod platform;
 pub mod pooler;
 pub mod queues;

@@ -2,6 +2,7 @@
 //!
 //! - [`block`]: the state of 128 neighbouring positions, from the rows of the ledger about them.
 //! - [`watch`]: the cursor of a segment, and the ranges behind it that have to be looked at again.
+//! - [`clock`]: the time of a queue.
 //! - [`spans`]: lists of ranges of positions.
 //! - [`times`]: the times that a ledger may have.
 //!
@@ -9,11 +10,13 @@
 //! `queue/README.md` has the states and invariants.
 
 pub mod block;
+pub mod clock;
 pub mod spans;
 pub mod times;
 pub mod watch;
 
 pub use block::{Batch, Block, Claim, Rows, State};
+pub use clock::Clock;
 pub use spans::Span;
 pub use times::FOR_GOOD;
 pub use watch::{Entry, Outcome, Range, Transactions, Watch};

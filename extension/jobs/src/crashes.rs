@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
+use claims::times;
 use pg::guard::{PgError, Report};
 use queue::items::{self, Found};
 use request::Runner;
 use schedule::Priority;
 use schedule::suspects::{Place, Standing, pause_after_end};
 use session::own_transaction::transaction;
-use shared::shared;
+use shared::{shared, tick};
 
 use crate::failure::{self, End, Taken};
 use crate::id;
@@ -117,12 +118,13 @@ impl Runs {
             priority,
             root: id::of(queue.id, place.position),
             attempt: reads as u32 + 1,
-            began_at: queue::now(),
+            began_at: queue::wall_time(),
+            began: tick(),
             queue,
         };
         let (error, end, next) = match standing {
             Standing::Ended => {
-                let until = queue::now().saturating_add(pause_after_end(entry.times()));
+                let until = times::after(taken.queue.time(), pause_after_end(entry.times()));
                 transaction(Report::Log, || items::give_back(&taken.queue, &[place.position], until))?;
                 return Ok(Some(Standing::Known));
             }

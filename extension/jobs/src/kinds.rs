@@ -14,6 +14,7 @@ use request::apart::Callee;
 use schedule::{Backoff, Priority, Rate};
 use session::authority::run_as_owner;
 use session::{own_transaction, temporary};
+use shared::{Tick, tick};
 
 use crate::memory::{Limits, jobs};
 use crate::schedules;
@@ -140,11 +141,15 @@ pub(crate) struct Kind {
     pub(crate) singly_until: u64,
 }
 
+/// How often one looks at a queue whose rows wait for a time, in microseconds.
+const LOOK_EVERY: u64 = 1_000_000;
+
 /// Where jobs of a kind and priority come from, and what is known of it.
 struct Source {
     queue: Rc<Definition>,
-    /// The queue's news when it was last looked at; none before.
+    /// The queue's news when it was last looked at, none before, and when that was.
     seen: Option<u64>,
+    looked: Tick,
     outlook: Outlook,
     /// The last look has found a job: the next goes to take one without asking first, as where there was one there are more.
     had_one: bool,
@@ -156,10 +161,13 @@ impl Source {
             return Outlook::Now;
         }
         let news = self.queue.memory().news();
-        let is_over = matches!(self.outlook, Outlook::At(time) if time <= queue::now());
+        let now = tick();
+        // The server's clock may have been set forward.
+        let is_over =
+            matches!(self.outlook, Outlook::At(time) if time <= now || now.since(self.looked) >= LOOK_EVERY);
         if self.seen != Some(news) || is_over || self.outlook == Outlook::Now {
             self.outlook = items::outlook(&self.queue);
-            self.seen = Some(news);
+            (self.seen, self.looked) = (Some(news), now);
         }
         self.outlook
     }
@@ -228,7 +236,7 @@ impl Kind {
             *source = placed.map(|queue| {
                 queue.memory().hang_on(bell);
                 count::count_once(&queue);
-                Source { queue, seen: None, outlook: Outlook::Now, had_one: false }
+                Source { queue, seen: None, looked: Tick::default(), outlook: Outlook::Now, had_one: false }
             });
         }
         if lacks_place {

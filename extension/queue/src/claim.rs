@@ -170,7 +170,7 @@ impl<'a> Search<'a> {
         now: i64,
         server: &Server,
     ) -> Vec<Haul> {
-        lock.latest = now;
+        lock.note_claim(now);
         let mut within = (0..SEGMENTS).filter(|number| window.starts[*number].is_some());
         let mut hauls = match (within.next(), within.next()) {
             (Some(number), None) => {

@@ -7,7 +7,7 @@ use super::learn::{are_open, open};
 use super::ledger::{Row, Scan};
 use super::segment::{Purpose, Segment};
 use super::transactions::{Moment, Server};
-use super::{SEGMENTS, now};
+use super::{SEGMENTS, wall_time};
 
 /// What a queue holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -29,7 +29,7 @@ pub fn count(queue: &Definition) -> Count {
     }
     loop {
         let segments = open(queue, Purpose::Look);
-        let (lowest, moment) = {
+        let (lowest, moment, now) = {
             let lock = queue.lock();
             if !are_open(&segments, &lock) {
                 // Rows were moved meanwhile to one that had none.
@@ -37,11 +37,11 @@ pub fn count(queue: &Definition) -> Count {
             }
             // Under the lock: what is below has been consumed by then.
             let lowest = |segment: &Segment| lock.segments[segment.number].watch.lowest();
-            (segments.iter().map(lowest).collect::<Vec<u64>>(), Moment::now())
+            (segments.iter().map(lowest).collect::<Vec<u64>>(), Moment::now(), lock.clock())
         };
         let mut count = Count::default();
         for (segment, lowest) in segments.iter().zip(lowest) {
-            count.add_segment(segment, lowest, &moment);
+            count.add_segment(segment, lowest, &moment, now);
         }
         return count;
     }
@@ -51,7 +51,7 @@ pub fn count(queue: &Definition) -> Count {
 fn count_all(queue: &Definition) -> Count {
     let (mut count, moment) = (Count::default(), Moment::now());
     for number in 0..SEGMENTS {
-        count.add_segment(&Segment::open(queue, number, Purpose::Look), 0, &moment);
+        count.add_segment(&Segment::open(queue, number, Purpose::Look), 0, &moment, wall_time());
     }
     count
 }
@@ -67,13 +67,13 @@ pub fn count_once(queue: &Definition) {
         }
     }
     for segment in segments {
-        let (lowest, before, moment) = {
+        let (lowest, before, moment, now) = {
             let lock = queue.lock();
             let memory = &lock.segments[segment.number];
-            (memory.watch.lowest(), memory.counts(), Moment::now())
+            (memory.watch.lowest(), memory.counts(), Moment::now(), lock.clock())
         };
         let mut count = Count::default();
-        count.add_segment(&segment, lowest, &moment);
+        count.add_segment(&segment, lowest, &moment, now);
         queue.lock().segments[segment.number].recount(count.rows as u64, before);
     }
 }
@@ -84,8 +84,8 @@ pub(crate) fn given_out(queue: &Definition) -> Option<i64> {
 }
 
 impl Count {
-    fn add_segment(&mut self, segment: &Segment, from: u64, moment: &Moment) {
-        let (server, now) = (Server::now(), now());
+    fn add_segment(&mut self, segment: &Segment, from: u64, moment: &Moment, now: i64) {
+        let server = Server::now();
         let mut block = Block::new(from);
         for row in Scan::upwards_as_of(segment, &server, moment, block.start) {
             let (Row::Batch(Batch { span, .. }) | Row::Claim(Claim { span, .. })) = row else { continue };

@@ -2,6 +2,7 @@
 
 use claims::{FOR_GOOD, Span, State, times};
 use pgrx::pg_sys::{self, Datum, HeapTuple, HeapTupleData};
+use shared::{Tick, tick};
 
 use super::claim::claim;
 pub use super::claimed_rows::Fate;
@@ -44,8 +45,8 @@ impl Item<'_> {
 pub enum Outlook {
     /// Now.
     Now,
-    /// At a time.
-    At(i64),
+    /// Then, unless the server's clock is set forward meanwhile.
+    At(Tick),
     /// When somebody sends.
     Never,
 }
@@ -63,7 +64,8 @@ pub fn outlook(queue: &Definition) -> Outlook {
             return Outlook::Now;
         }
     }
-    lock.next_time(now).map_or(Outlook::Never, Outlook::At)
+    let after = |time: i64| Outlook::At(tick().after(time.saturating_sub(now).max(0) as u64));
+    lock.next_time(now).map_or(Outlook::Never, after)
 }
 
 /// Claims up to `count` free rows for the current transaction; how many.

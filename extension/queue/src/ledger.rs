@@ -415,8 +415,8 @@ fn values_of(row: &Row) -> [Datum; COLUMNS as usize] {
             (batch.span, batch.at, batch.until, 0, BATCH, batch.low as i32, batch.high as i32)
         }
         Row::Claim(claim) => (claim.span, claim.at, claim.until, claim.read_at, claim.reads, 0, 0),
-        Row::Mark(first) => (Span { first: *first, end: *first }, super::now(), 0, 0, 0, 0, 0),
-        Row::Moved => (Span { first: 0, end: 0 }, super::now(), 0, 0, MOVED, 0, 0),
+        Row::Mark(first) => (Span { first: *first, end: *first }, super::wall_time(), 0, 0, 0, 0, 0),
+        Row::Moved => (Span { first: 0, end: 0 }, super::wall_time(), 0, 0, MOVED, 0, 0),
     };
     let count = span.len() as i32;
     // Whoever has computed them: a time that PostgreSQL cannot write would break every dump.

@@ -70,8 +70,9 @@ mod write_behind;
 /// Segments of a queue.
 pub(crate) const SEGMENTS: usize = 3;
 
-/// PostgreSQL's clock, in microseconds as `timestamptz` counts them.
-pub fn now() -> i64 {
+/// PostgreSQL's clock, in microseconds as `timestamptz` counts them. It is set, also back: how much time has passed [`shared::tick`] tells, and what
+/// time it is for a queue [`definition::Definition::time`].
+pub fn wall_time() -> i64 {
     // SAFETY: reads the clock.
     unsafe { pgrx::pg_sys::GetCurrentTimestamp() }
 }

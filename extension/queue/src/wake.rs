@@ -20,7 +20,7 @@ use shared::workers::Kind;
 use super::claimed_rows::Fate;
 use super::definition::{Definition, Right};
 use super::memory::{QueueMemory, queues};
-use super::{SEGMENTS, now, savepoints};
+use super::{SEGMENTS, savepoints};
 
 /// Longest sleep of who waits for rows: what nobody wakes it for is seen after this time.
 pub(crate) const LONGEST_SLEEP_MS: i64 = 30_000;
@@ -55,7 +55,7 @@ pub fn claimed(queue: &Definition, count: usize, fate: Fate) {
     match fate {
         Fate::Shown => {}
         Fate::Consumed | Fate::Held(_) => note(queue, 0, count as u64, i64::MAX),
-        Fate::Leased(time, _) => note(queue, 0, count as u64, times::after(now(), time)),
+        Fate::Leased(time, _) => note(queue, 0, count as u64, times::after(queue.time(), time)),
     }
 }
 
@@ -89,7 +89,7 @@ fn note(queue: &Definition, freed: u64, claimed: u64, until: i64) {
     if freed == 0 && claimed == 0 {
         return;
     }
-    let (freed, later) = if until <= now() { (freed, i64::MAX) } else { (0, until) };
+    let (freed, later) = if until <= queue.time() { (freed, i64::MAX) } else { (0, until) };
     change(queue, |change| {
         change.freed += freed;
         change.claimed += claimed;
@@ -146,7 +146,7 @@ fn part_ended(end: SubtransactionEnd) {
 impl Change {
     fn commit(&self) {
         // A lease may be over before its transaction is.
-        let over = u64::from(self.later <= now());
+        let over = u64::from(self.later != i64::MAX && self.later <= queues().lock(self.entry).clock());
         if self.freed + over > 0 {
             signal(self.queue, self.freed + over);
         } else if self.later < i64::MAX {
@@ -214,9 +214,13 @@ pub(crate) fn look_for(
         if look() || left <= 0 {
             return;
         }
-        let time = queue.lock().next_time(now());
-        // What was given back has been free since the beginning of time.
-        let due = time.map_or(LONGEST_SLEEP_MS, |time| time.saturating_sub(now()) / 1000 + 1);
+        let time = {
+            let lock = queue.lock();
+            let now = lock.clock();
+            // What was given back has been free since the beginning of time.
+            lock.next_time(now).map(|time| time.saturating_sub(now))
+        };
+        let due = time.map_or(LONGEST_SLEEP_MS, |time| time / 1000 + 1);
         waiter.sleep(seen, due.clamp(pause, LONGEST_SLEEP_MS).min(left));
         queue.check_again(Right::Take);
     }

@@ -99,7 +99,7 @@ sql_function!(
             if let Some((reads, sent_at, due, entry)) = shown {
                 let time = |time: i64| TimestampWithTimeZone::try_from(time).ok();
                 let is_running = matches!(found, Found::Claimed(_));
-                let state = match (is_running, due > queue::now()) {
+                let state = match (is_running, due > queue.time()) {
                     (true, _) => "running",
                     (_, true) => "delayed",
                     _ => "waiting",

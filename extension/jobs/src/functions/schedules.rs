@@ -96,7 +96,7 @@ sql_function!(
     |call| {
         let (schedule, kind) = owned(call);
         kind.check(Right::Enqueue);
-        let (now, is_held) = (queue::now(), schedule.has_job());
+        let (now, is_held) = (queue::wall_time(), schedule.has_job());
         // SAFETY: inside a transaction.
         let arguments = unsafe { entry::jsonb_of(&schedule.arguments_of(now)) };
         let priority = schedule.priority.unwrap_or(kind.priority);

@@ -17,7 +17,7 @@ use crate::claim::{Search, claim};
 use crate::claimed_rows::{Chosen, Fate, Haul, Wanted};
 use crate::definition::{self, Definition, Right};
 use crate::opened::Opened;
-use crate::{append, archive, dead_letters, now, rows, settle, tidy, wake};
+use crate::{append, archive, dead_letters, rows, settle, tidy, wake};
 
 /// Microseconds of a second.
 const SECOND: i64 = 1_000_000;
@@ -98,7 +98,7 @@ fn delay(call: Call, queue: &Definition) -> i64 {
         },
         _ => None,
     });
-    until.filter(|until| *until > now()).map_or(0, times::within)
+    until.filter(|until| *until > queue.time()).map_or(0, times::within)
 }
 
 fn elements(array: Datum) -> Vec<Option<Datum>> {
@@ -275,7 +275,7 @@ sql_function!(
         let queue = takable(call, "queue.nack(name, msg_id, delay, read_ct)");
         let until = match call.type_of(2) {
             pg_sys::INT4OID => queue.time() + i64::from(call.need::<i32>(2, "vt")) * SECOND,
-            _ => call.argument(2).map_or_else(now, |datum| times::within(datum.value() as i64)),
+            _ => call.argument(2).map_or_else(|| queue.time(), |datum| times::within(datum.value() as i64)),
         };
         let returned = Returned::declared(call);
         settle::settle(&queue, &named(call, 3), until, |haul| hand_out(&queue, haul, &returned));

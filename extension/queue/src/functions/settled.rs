@@ -9,7 +9,7 @@ use pgrx::prelude::*;
 use crate::claimed_rows::Haul;
 use crate::definition::{self, Definition, Right};
 use crate::settle::{self, Named};
-use crate::{candidates, claim, count, now, shift, tidy, truncation};
+use crate::{candidates, claim, count, shift, tidy, truncation, wall_time};
 
 /// The queue of the first argument, for settling rows.
 pub(crate) fn settled_queue(call: Call) -> std::rc::Rc<Definition> {
@@ -116,7 +116,7 @@ sql_function!(
             queue.check(Right::Send);
         }
         let counted = count::count(&queue);
-        let now = now();
+        let now = wall_time();
         let age = |at: Option<i64>| at.map(|at| Datum::from(((now - at).max(0) / 1_000_000) as i32));
         let returned = Returned::declared(call);
         // SAFETY: values as the function is declared to return them.
