@@ -32,6 +32,7 @@ mod together {
     mod equal_answers;
     mod errors;
     mod example;
+    mod extremes;
     mod guarded_writes;
     mod guards;
     mod handler_arms;
@@ -53,6 +54,8 @@ mod together {
     mod job_alerts;
     mod job_changes;
     mod job_keys;
+    mod job_places;
+    mod job_suspects;
     mod jobs;
     mod kernel_limits;
     mod layers;
@@ -61,6 +64,7 @@ mod together {
     mod live;
     mod locks_of_others;
     mod log_floods;
+    mod moved_clocks;
     mod moving_literals;
     mod out_of_memory;
     mod parsed_bodies;

@@ -24,6 +24,7 @@ pub mod http2;
 pub mod https;
 pub mod link;
 pub mod memory_faults;
+pub mod moved_clock;
 pub mod pipeline;
 pub mod platform;
 pub mod pooler;

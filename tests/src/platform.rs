@@ -42,7 +42,12 @@ impl Platform {
 
     /// A platform of a stage other than that of HOWDAH_STAGE.
     pub fn of_stage(stage: Option<PathBuf>, settings: &[(&str, &str)]) -> Platform {
-        let mut options = Options { stage, ..Options::default() }
+        Platform::of(Options { stage, ..Options::default() }, settings)
+    }
+
+    /// A platform of more options.
+    pub fn of(options: Options, settings: &[(&str, &str)]) -> Platform {
+        let mut options = options
             .set("howdah.databases", DATABASE)
             .set("howdah.show_errors", "on")
             .set("max_worker_processes", 24)

@@ -260,3 +260,26 @@ fn keys_that_come_and_go_do_not_fill_their_table() {
     let vacuumed = "pg_stat_user_tables where relid = 'job.key'::regclass and vacuum_count > 0";
     wait_for("it was vacuumed", || platform.count(vacuumed) == 1);
 }
+
+/// Keys whose time is over.
+const OVER: usize = if cfg!(feature = "long") { 1_000_000 } else { 50_000 };
+
+#[test]
+fn keys_whose_time_is_over_leave_no_row() {
+    let platform = Platform::with(&[("howdah.queue_maintenance", "200ms")]);
+    platform.sql(KIND);
+    platform.sql(&format!(
+        "select job.pause('work');
+         select job.enqueue('work', key => 'short', holds_for => '1 ms'), job.enqueue('work', key => 'long', holds_for => '1 h'),
+           job.enqueue('work', key => 'waits');
+         insert into job.key (kind, key, job, holds, until)
+         select k.id, 'over ' || n, n, 'time', now() - interval '1 s' from job.kind k, generate_series(1, {OVER}) n"
+    ));
+    wait_for("they are gone", || platform.count("job.key") == 2);
+    assert_eq!(platform.count("job.key where key in ('long', 'waits')"), 2);
+    // The job is there, and whoever comes has the key.
+    let another = "job.enqueue_with_key('work', 'short', holds_for => '1 h') where not has_met";
+    assert_eq!(platform.count(another), 1);
+    platform.sql("select job.resume('work')");
+    wait_for("all have run", || platform.count("ran") == 4);
+}

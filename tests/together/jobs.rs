@@ -1,5 +1,6 @@
 //! Jobs: enqueued in a transaction, run exactly once.
 
+use cluster::{Life, Shutdown};
 use howdah_tests::platform::{Platform, wait_for};
 use howdah_tests::queues::error;
 
@@ -252,12 +253,15 @@ fn kinds_hold_their_limits_over_all_executors() {
 
 #[test]
 fn kinds_for_which_there_is_no_room_wait_and_say_so() {
-    let platform = Platform::with(&[("howdah.max_job_kinds", "1")]);
+    let mut platform = Platform::with(&[("howdah.max_job_kinds", "2")]);
     platform.sql(INTERVALS);
-    platform.sql("select job.define('a', 'span')");
-    platform.sql("select job.enqueue('a')");
+    platform.sql("select job.define('a', 'span'), job.define('b', 'span')");
+    let refused = error(&mut platform.session(), "select job.define('c', 'span')");
+    assert!(refused.starts_with("53400"), "{refused}");
+    platform.cluster.set("howdah.max_job_kinds", 1);
+    platform.cluster.restart(Shutdown::Fast, Life::WithParent).unwrap();
+    platform.sql("select job.enqueue('a'), job.enqueue('b')");
     wait_for("the one", || platform.count("span") == 1);
-    platform.sql("select job.define('b', 'span'), job.enqueue('b')");
     wait_for("it says so", || {
         platform.count("job.kinds where kind = 'b' and stopped like '%howdah.max_job_kinds%'") == 1
     });

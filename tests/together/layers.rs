@@ -35,6 +35,35 @@ const UNKNOWN: [(&str, &[&str]); 9] = [
     ("deploy", &["exchange", "gateway", "message", "router", "wire", "ndjson"]),
 ];
 
+/// Where the clock is asked that people set, also back: how often, and why it may be. What is kept in shared memory to find out how much time has
+/// passed is a [`shared::Tick`]; what time it is for a queue the queue's own clock says.
+const WALL_TIME: [(&str, usize, &str); 14] = [
+    ("queue/src/lib.rs", 1, "the one place that asks PostgreSQL"),
+    ("queue/src/memory.rs", 1, "a queue's own clock, which goes on where this one goes back"),
+    ("queue/src/append.rs", 1, "when a row came in: stored, for people"),
+    ("queue/src/ledger.rs", 2, "when a mark was written: stored, for people"),
+    ("queue/src/learn.rs", 1, "numbers of an unlogged queue after a crash"),
+    ("queue/src/count.rs", 1, "rows of a queue that has no place, and so no clock"),
+    ("queue/src/truncation.rs", 1, "whether anything is left, at whatever time"),
+    ("queue/src/functions/settled.rs", 1, "how old rows are, for people"),
+    ("jobs/src/attempt.rs", 1, "when an attempt began, for people"),
+    ("jobs/src/crashes.rs", 1, "when an attempt began, for people"),
+    ("jobs/src/batch.rs", 1, "jobs that are given back are free at once, by any clock"),
+    (
+        "jobs/src/ticks.rs",
+        2,
+        "schedules follow the clock that people set; a look is due within a minute, whatever that does",
+    ),
+    ("jobs/src/functions/schedules.rs", 1, "the time that a job is told which is enqueued by hand"),
+    ("howdah/src/functions/schedules.rs", 1, "schedules follow the clock that people set"),
+];
+
+/// The same in views: when something happened last.
+const SHOWN_TIME: (&str, usize) = ("workers/src/gateway/accounts.rs", 2);
+
+/// What asks the system for it: by files whose periods and certificates people date.
+const SYSTEM_TIME: [&str; 2] = ["shared/src/lib.rs", "workers/src/gateway/certificates.rs"];
+
 const LONGEST_FILE: usize = 600;
 const LONGEST_FUNCTION: usize = 60;
 
@@ -139,4 +168,40 @@ fn no_function_is_too_long() {
     }
     assert!(count > 1500, "{count} functions");
     assert!(long.is_empty(), "more than {LONGEST_FUNCTION} lines: {long:#?}");
+}
+
+#[test]
+fn the_clock_that_people_set_is_asked_where_it_may_be_alone() {
+    for (name, text) in all_sources() {
+        let count = text.matches("wall_time()").count();
+        let listed = WALL_TIME.iter().map(|(file, count, _)| (*file, *count)).chain([SHOWN_TIME]);
+        let told = listed.filter(|(file, _)| *file == name).map(|(_, count)| count).sum::<usize>();
+        assert_eq!(count, told, "{name}: use shared::tick, or the queue's time, or say here why not");
+        let is_listed = SYSTEM_TIME.contains(&name.as_str());
+        assert!(is_listed || !text.contains("SystemTime::now"), "{name}: as above");
+        let asks_postgresql = name == "queue/src/lib.rs";
+        assert!(asks_postgresql || !text.contains("GetCurrentTimestamp"), "{name}: as above");
+    }
+}
+
+/// `then_some` makes its value anyway, and drops it if it is not wanted: of a type whose end does something, a lock that is given back say, that
+/// undoes what was never done.
+#[test]
+fn nothing_is_made_to_be_dropped_whose_end_does_something() {
+    let sources = all_sources();
+    let crate_of = |name: &str| name.split('/').next().unwrap_or_default().to_owned();
+    let word =
+        |rest: &str| rest.split(|end: char| !end.is_alphanumeric()).next().unwrap_or_default().to_owned();
+    let ends: Vec<(String, String)> = sources
+        .iter()
+        .flat_map(|(name, text)| text.split("Drop for ").skip(1).map(|rest| (crate_of(name), word(rest))))
+        .collect();
+    assert!(ends.len() > 15, "{ends:?}");
+    for (name, text) in &sources {
+        for eager in ["then_some(", "unwrap_or(", "ok_or(", ".or(Some("] {
+            let made = text.split(eager).skip(1).map(|rest| (crate_of(name), word(rest)));
+            let wrong: Vec<_> = made.filter(|made| ends.contains(made)).collect();
+            assert!(wrong.is_empty(), "{name}: {eager}{wrong:?}");
+        }
+    }
 }

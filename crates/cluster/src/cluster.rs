@@ -40,6 +40,8 @@ pub struct Options {
     pub settings: Vec<(String, String)>,
     /// Whether what initdb writes may be lost with the power. For tests.
     pub unsafe_initdb: bool,
+    /// Variables of the server's environment.
+    pub environment: Vec<(String, String)>,
 }
 
 impl Options {
@@ -254,6 +256,7 @@ impl Cluster {
         command.arg("-D").arg(self.folder.data());
         command.arg("-c").arg(format!("config_file={}", self.folder.configuration().display()));
         self.shelter(&mut command);
+        command.envs(self.options.environment.iter().cloned());
         let errors = log.try_clone().map_err(Error::file(&self.folder.log(), "open"))?;
         command.stdin(Stdio::null()).stdout(log).stderr(errors);
         // A group of its own: Ctrl-C on the terminal is for whoever started the server, not for the server.

@@ -10,7 +10,7 @@
 //! - [`Places`]: entries found by the hash of a key, added by anybody and given back.
 //! - [`Ports`]: which database a port belongs to.
 //! - [`Secrets`]: secrets that change from period to period.
-//! - [`Text`]: a short text as part of an entry.
+//! - [`Text`]: a short text as part of an entry. [`Tick`]: a time of a clock that nobody sets.
 //!
 //! Knows nothing of PostgreSQL: databases are numbers. Nor of a clock: who calls says what time it is. All-zero bytes are the empty state of every table. A process may
 //! die between two steps only together with the memory itself; one that ends in order ends outside of these functions.
@@ -26,6 +26,7 @@ mod ports;
 pub mod routes;
 mod secrets;
 mod text;
+mod tick;
 pub mod withdrawals;
 pub mod workers;
 
@@ -35,3 +36,4 @@ pub use places::{Entry, Key, Places, hash};
 pub use ports::{Held, PortEntry, Ports, Refused};
 pub use secrets::Secrets;
 pub use text::Text;
+pub use tick::{AtomicTick, Tick};

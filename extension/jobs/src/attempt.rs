@@ -13,7 +13,7 @@ use queue::tidy;
 use schedule::Priority;
 use session::{log_rate, watch};
 use shared::databases::LineKind;
-use shared::settings;
+use shared::{settings, tick};
 
 use crate::current::{self, Current};
 use crate::entry::{self, Entry};
@@ -155,7 +155,8 @@ impl Attempt {
             priority: self.priority,
             root: job.entry.root.unwrap_or(id),
             attempt: job.reads as u32 + 1,
-            began_at: queue::now(),
+            began_at: queue::wall_time(),
+            began: tick(),
         };
         jobs().slot(self.seat.executor).take(Running {
             queue: self.queue.id,

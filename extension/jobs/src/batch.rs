@@ -106,7 +106,7 @@ impl Several for Batch<'_> {
         self.unrun.extend(self.held.drain(..).map(|job| job.position));
         let queue = &self.attempt.queue;
         items::settle(queue, &self.done);
-        items::give_back(queue, &self.unrun, queue::now());
+        items::give_back(queue, &self.unrun, queue::wall_time());
     }
 }
 

@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
+use claims::times;
 use pg::guard::{PgError, Report};
 use queue::items::{self, Found};
 use request::Runner;
 use schedule::Priority;
 use schedule::suspects::{Place, Standing, pause_after_end};
 use session::own_transaction::transaction;
-use shared::shared;
+use shared::{shared, tick};
 
 use crate::failure::{self, End, Taken};
 use crate::id;
@@ -27,6 +28,7 @@ impl Runs {
     /// On the main thread, outside a transaction.
     pub(crate) unsafe fn look_at_held(&mut self, runner: &mut Runner) -> Option<Turn> {
         let mut waits = false;
+        jobs().end_solitude();
         for entry in jobs().held() {
             let Some((place, standing)) = entry.get() else { continue };
             let is_here = place.database == self.seat.oid;
@@ -35,21 +37,29 @@ impl Runs {
                     return Some(Turn::Did);
                 }
                 waits = true;
-            } else if standing == Standing::Suspect && is_here {
+            } else if standing.is_suspect()
+                && (is_here || is_served(place.database))
+                && jobs().is_waited_for(entry)
+                && jobs().waits_for_suspects()
+            {
                 // SAFETY: by contract.
-                if unsafe { self.run_suspect(entry, place, runner) } {
+                if is_here && unsafe { self.run_suspect(entry, place, standing, runner) } {
                     return Some(Turn::Did);
                 }
                 waits = true;
-            } else if standing == Standing::Suspect {
-                waits |= is_served(place.database);
             }
         }
         waits.then_some(Turn::Nothing(Some(SOON)))
     }
 
     /// Runs a suspect with no other job beside it; false if that cannot be yet.
-    unsafe fn run_suspect(&mut self, entry: &Entry, place: Place, runner: &mut Runner) -> bool {
+    unsafe fn run_suspect(
+        &mut self,
+        entry: &Entry,
+        place: Place,
+        standing: Standing,
+        runner: &mut Runner,
+    ) -> bool {
         let executor = self.seat.executor;
         if !entry.own(executor) {
             return false;
@@ -62,7 +72,7 @@ impl Runs {
         };
         let Some(number) = self.kinds[at].number else { return false };
         if !jobs().begin_alone(self.seat, number) {
-            entry.release(executor, Some(Standing::Suspect));
+            entry.release(executor, Some(standing));
             return false;
         }
         // SAFETY: by contract.
@@ -108,12 +118,13 @@ impl Runs {
             priority,
             root: id::of(queue.id, place.position),
             attempt: reads as u32 + 1,
-            began_at: queue::now(),
+            began_at: queue::wall_time(),
+            began: tick(),
             queue,
         };
         let (error, end, next) = match standing {
             Standing::Ended => {
-                let until = queue::now().saturating_add(pause_after_end(entry.times()));
+                let until = times::after(taken.queue.time(), pause_after_end(entry.times()));
                 transaction(Report::Log, || items::give_back(&taken.queue, &[place.position], until))?;
                 return Ok(Some(Standing::Known));
             }

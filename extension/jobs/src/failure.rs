@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use claims::times;
 use pg::guard::{PgError, Report};
 use pg::log_line;
 use pg::refuse::refuse;
@@ -15,6 +16,7 @@ use session::authority::run_as_owner;
 use session::log_rate;
 use session::own_transaction::transaction;
 use shared::databases::LineKind;
+use shared::{Tick, tick};
 
 use crate::entry::{self, Entry};
 use crate::id;
@@ -45,8 +47,9 @@ pub(crate) struct Taken {
     pub root: i64,
     /// Which attempt it is.
     pub attempt: u32,
-    /// When the attempt began.
+    /// When the attempt began, for people, and to find out how long it took.
     pub began_at: i64,
+    pub began: Tick,
 }
 
 impl Taken {
@@ -57,7 +60,7 @@ impl Taken {
 
     /// Microseconds since it began.
     pub(crate) fn took_us(&self) -> u64 {
-        queue::now().saturating_sub(self.began_at).max(0) as u64
+        tick().since(self.began)
     }
 }
 
@@ -173,7 +176,7 @@ impl Failed<'_> {
         let wait = asked_for(error).unwrap_or_else(after);
         let mut root = taken.root;
         let is_claimed = match self.is_held {
-            true => items::put_off(&taken.queue, taken.position, queue::now().saturating_add(wait)),
+            true => items::put_off(&taken.queue, taken.position, times::after(taken.queue.time(), wait)),
             false => {
                 let again = Fate::Leased(wait, None);
                 claim_back(taken, again, |item| root = entry::root(item).unwrap_or(root))

@@ -1,4 +1,4 @@
-//! Failures and dead jobs go once they are old: in small steps, each a transaction of its own of an executor, which no setting ends.
+//! Failures and dead jobs go once they are old, and keys that are held for a time once that is over: in small steps, each a transaction of its own of an executor, which no setting ends.
 //!
 //! A walk goes through the pages of their tables, which need no index for it; then it rests. Executors of a database take turns.
 

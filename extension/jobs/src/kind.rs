@@ -14,6 +14,7 @@ use schedule::Priority;
 use session::authority::{current_user, is_admin, value_as_owner};
 
 use crate::id;
+use crate::memory::jobs;
 
 /// What somebody may be allowed to do with jobs of a kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -209,9 +210,31 @@ impl Kind {
         }
     }
 
-    /// Makes the queue of its jobs of a priority, if there is none.
+    /// Makes the queue of its jobs of a priority, if there is none. An error if there is no room for that.
     pub fn make_ready(&self, priority: Priority) {
-        self.queue(priority);
+        self.queue(priority).memory();
+    }
+
+    /// An error if there is no room for a kind that was just made: those that exist keep their places.
+    pub fn take_place(&self) {
+        // SAFETY: PostgreSQL's own variable.
+        let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
+        let mut older: Vec<u32> = all().iter().map(|kind| kind.id).filter(|id| *id < self.id).collect();
+        older.sort_unstable();
+        let take = || older.iter().chain([&self.id]).all(|id| jobs().number_of(database, *id).is_some());
+        if take() {
+            return;
+        }
+        let existing = small_table::numbers_for_anybody(relation("kind"));
+        jobs().keep(database, |kind| existing.contains(&kind));
+        jobs().keep_databases();
+        if !take() {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
+                "there are as many kinds of jobs as may be, over all databases",
+                "Raise howdah.max_job_kinds and restart the server.",
+            );
+        }
     }
 
     /// The queue of its jobs of a priority, which is made if need be.

@@ -4,6 +4,7 @@ use std::ffi::CString;
 use std::rc::Rc;
 
 use pg::guard::Report;
+use pg::log_line;
 use pgrx::pg_sys::Oid;
 use pgrx::spi::SpiClient;
 use queue::count;
@@ -13,6 +14,7 @@ use request::apart::Callee;
 use schedule::{Backoff, Priority, Rate};
 use session::authority::run_as_owner;
 use session::{own_transaction, temporary};
+use shared::{Tick, tick};
 
 use crate::memory::{Limits, jobs};
 use crate::schedules;
@@ -139,11 +141,15 @@ pub(crate) struct Kind {
     pub(crate) singly_until: u64,
 }
 
+/// How often one looks at a queue whose rows wait for a time, in microseconds.
+const LOOK_EVERY: u64 = 1_000_000;
+
 /// Where jobs of a kind and priority come from, and what is known of it.
 struct Source {
     queue: Rc<Definition>,
-    /// The queue's news when it was last looked at; none before.
+    /// The queue's news when it was last looked at, none before, and when that was.
     seen: Option<u64>,
+    looked: Tick,
     outlook: Outlook,
     /// The last look has found a job: the next goes to take one without asking first, as where there was one there are more.
     had_one: bool,
@@ -155,10 +161,13 @@ impl Source {
             return Outlook::Now;
         }
         let news = self.queue.memory().news();
-        let is_over = matches!(self.outlook, Outlook::At(time) if time <= queue::now());
+        let now = tick();
+        // The server's clock may have been set forward.
+        let is_over =
+            matches!(self.outlook, Outlook::At(time) if time <= now || now.since(self.looked) >= LOOK_EVERY);
         if self.seen != Some(news) || is_over || self.outlook == Outlook::Now {
             self.outlook = items::outlook(&self.queue);
-            self.seen = Some(news);
+            (self.seen, self.looked) = (Some(news), now);
         }
         self.outlook
     }
@@ -213,24 +222,54 @@ impl Kind {
 
     /// Finds the queues, in a transaction, and hangs them on the bell.
     fn open(&mut self, bell: usize) {
+        let mut lacks_place = false;
         for (source, number) in self.sources.iter_mut().zip(self.row.queues) {
             let known = source.take().filter(|source| source.queue.id == number);
             let queue = known
                 .map(|source| source.queue)
                 .or_else(|| if number == 0 { None } else { definition::of_number(number) });
-            *source = queue.map(|queue| {
+            let placed = queue.filter(|queue| {
+                let has_place = queue.place().is_some();
+                lacks_place |= !has_place;
+                has_place
+            });
+            *source = placed.map(|queue| {
                 queue.memory().hang_on(bell);
                 count::count_once(&queue);
-                Source { queue, seen: None, outlook: Outlook::Now, had_one: false }
+                Source { queue, seen: None, looked: Tick::default(), outlook: Outlook::Now, had_one: false }
             });
+        }
+        if lacks_place {
+            stop(self, NO_QUEUE);
+        } else if let Some(number) = self.number
+            && jobs().kind(number).reason.get() == NO_QUEUE
+        {
+            jobs().kind(number).reason.set("");
         }
     }
 }
 
-/// The kinds of these rows; those that have not changed are kept.
+/// Why some jobs of a kind do not run.
+const NO_QUEUE: &str = "there is no room for a queue of it: raise howdah.max_queues and restart the server";
+
+/// Shows why no job of a kind runs; says it once in the log.
+pub(crate) fn stop(kind: &Kind, reason: &str) {
+    let Some(number) = kind.number else { return };
+    let shown = &jobs().kind(number).reason;
+    let is_new = shown.is_empty();
+    shown.set(reason);
+    if is_new {
+        log_line::log!("howdah runs no jobs of kind {}: {reason}", kind.row.name);
+    }
+}
+
+/// The kinds of these rows; those that have not changed are kept. The oldest have places first, of which there may be too few.
 pub(crate) fn compile(rows: Vec<Row>, known: Vec<Kind>, database: u32, bell: usize) -> Vec<Kind> {
     let ids: Vec<u32> = rows.iter().map(|row| row.id).collect();
     jobs().keep(database, |kind| ids.contains(&kind));
+    let mut oldest = ids;
+    oldest.sort_unstable();
+    oldest.iter().for_each(|kind| _ = jobs().number_of(database, *kind));
     let mut known = known;
     let mut kinds: Vec<Kind> = rows
         .into_iter()
@@ -245,6 +284,7 @@ pub(crate) fn compile(rows: Vec<Row>, known: Vec<Kind>, database: u32, bell: usi
         .collect();
     // What fails is logged; then the kinds have no jobs until the next change.
     let _ = own_transaction::transaction(Report::Log, || {
+        definition::keep_places();
         kinds.iter_mut().for_each(|kind| kind.open(bell));
     });
     kinds

@@ -6,7 +6,7 @@
 //! - [`failure`]: what becomes of a job that has failed. [`history`]: what is old goes.
 //! - [`schedules`]: when jobs are enqueued by the clock; [`ticks`]: enqueueing them.
 //! - [`memory`]: what runs, over all executors, and what limits ask for. [`slots`], [`record`]: the file that outlives a crash;
-//!   [`crashes`]: whom a crash is charged to.
+//!   [`crashes`]: whom a crash is charged to; [`solitude`]: who runs alone after one, and who waits for that.
 //! - [`functions`]: what SQL calls.
 
 mod attempt;
@@ -26,4 +26,5 @@ mod record;
 pub mod runs;
 pub mod schedules;
 pub mod slots;
+mod solitude;
 pub mod ticks;

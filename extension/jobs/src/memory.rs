@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 
 use pgrx::pg_sys;
 use registry::Text;
-use schedule::suspects::{Place, Standing};
 use schedule::{Rate, Starts};
 use shared::settings;
 use shared::{Part, now_us};
 
 use crate::history::Walk;
-use crate::record::{Entry, Record};
-use crate::slots::{Running, Slot};
+use crate::record::Record;
+use crate::slots::{Company, Running, Slot};
+use crate::solitude::Solitude;
 use crate::ticks::Clock;
 
 /// What is known of a kind.
@@ -88,16 +88,17 @@ static JOBS: AtomicPtr<Jobs> = AtomicPtr::new(std::ptr::null_mut());
 pub struct Jobs {
     /// When the memory was laid out: after a crash nobody knows what began before.
     begun_us: u64,
-    /// The executor to which all others leave the server, plus one; 0 if there is none. Then since when.
-    alone: &'static AtomicU32,
-    alone_since: &'static AtomicU64,
+    /// What is kept about suspects.
+    solitude: &'static Solitude,
+    /// How many there were when the server began.
+    suspects: usize,
     /// For each database: keys that have been given up since its table of keys was last vacuumed.
     dead_keys: &'static [AtomicU32],
     running: &'static [AtomicU32],
     walks: &'static [Walk],
     clocks: &'static [Clock],
     kinds: &'static [KindMemory],
-    record: &'static Record,
+    pub(crate) record: &'static Record,
     lock: *mut pg_sys::LWLockPadded,
 }
 
@@ -125,14 +126,14 @@ fn databases() -> usize {
     settings::MAX_DATABASES.get() as usize
 }
 
-/// Where what concerns all begins, behind the kinds: who runs alone, since when.
-fn alone_at() -> usize {
+/// Where what is kept about suspects begins, behind the kinds.
+fn solitude_at() -> usize {
     size_of::<KindMemory>() * kinds()
 }
 
 /// Where the numbers of what runs in each database begin.
 fn running_at() -> usize {
-    alone_at() + 2 * size_of::<AtomicU64>()
+    solitude_at() + size_of::<Solitude>()
 }
 
 /// Where the numbers of keys that have been given up begin.
@@ -183,8 +184,8 @@ unsafe fn lay_out(memory: NonNull<u8>) {
         let at = |offset: usize| memory.add(offset).as_ptr();
         let jobs = Jobs {
             begun_us: now_us(),
-            alone: &*at(alone_at()).cast(),
-            alone_since: &*at(alone_at() + size_of::<AtomicU64>()).cast(),
+            solitude: &*at(solitude_at()).cast(),
+            suspects: record.suspects(),
             dead_keys: std::slice::from_raw_parts(at(dead_keys_at()).cast(), databases()),
             running: std::slice::from_raw_parts(at(running_at()).cast(), databases()),
             walks: std::slice::from_raw_parts(at(walks_at()).cast(), databases()),
@@ -199,7 +200,7 @@ unsafe fn lay_out(memory: NonNull<u8>) {
 }
 
 /// The lock, held.
-struct Lock(*mut pg_sys::LWLock);
+pub(crate) struct Lock(*mut pg_sys::LWLock);
 
 impl Drop for Lock {
     fn drop(&mut self) {
@@ -209,13 +210,29 @@ impl Drop for Lock {
 }
 
 impl Jobs {
-    fn lock(&self) -> Lock {
+    pub(crate) fn lock(&self) -> Lock {
         // SAFETY: a lock of the tranche, which this process does not hold.
         unsafe {
             let lock = &raw mut (*self.lock).lock;
             pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE);
             Lock(lock)
         }
+    }
+
+    /// How many suspects there were when the server began.
+    pub(crate) fn suspects(&self) -> usize {
+        self.suspects
+    }
+
+    /// What is kept about suspects.
+    pub(crate) fn solitude(&self) -> &'static Solitude {
+        self.solitude
+    }
+
+    /// One more attempt of a kind runs.
+    pub(crate) fn count_in(&self, seat: Seat, number: usize, lock: &Lock) {
+        self.limited(number, lock).running += 1;
+        self.running[seat.database].fetch_add(1, Relaxed);
     }
 
     /// What the lock protects of a kind.
@@ -266,6 +283,16 @@ impl Jobs {
         self.kinds.iter().all(|entry| entry.database.load(Acquire) != 0)
     }
 
+    /// Gives up the entries of databases that are gone. Inside a transaction.
+    pub(crate) fn keep_databases(&self) {
+        let known: Vec<u32> = self.kinds.iter().map(|entry| entry.database.load(Acquire)).collect();
+        for database in
+            known.into_iter().filter(|database| *database != 0 && !pg::catalog::is_database(*database))
+        {
+            self.keep(database, |_| false);
+        }
+    }
+
     /// Gives up the entries of a database's kinds that are gone.
     pub fn keep(&self, database: u32, is_there: impl Fn(u32) -> bool) {
         let lock = self.lock();
@@ -282,7 +309,7 @@ impl Jobs {
         let lock = self.lock();
         let limited = self.limited(number, &lock);
         let others = self.running[seat.database].load(Relaxed).saturating_sub(limited.running);
-        if limited.running >= allowed(limits, others, most) || self.is_left_alone(seat.executor) {
+        if limited.running >= allowed(limits, others, most) || self.is_left_to_another() {
             return Permission::Full;
         }
         let now = now_us();
@@ -293,32 +320,8 @@ impl Jobs {
         }
         limited.running += 1;
         self.running[seat.database].fetch_add(1, Relaxed);
-        self.slot(seat.executor).open(number, seat.database, seat.oid, false);
+        self.slot(seat.executor).open(number, seat.database, seat.oid, Company::Any);
         Permission::Granted(now)
-    }
-
-    /// Asks for an attempt beside which no job of any database runs; false while some run, or another is alone.
-    pub(crate) fn begin_alone(&self, seat: Seat, number: usize) -> bool {
-        let lock = self.lock();
-        let is_busy = self.running.iter().any(|running| running.load(Relaxed) > 0);
-        if is_busy || self.is_left_alone(seat.executor) {
-            return false;
-        }
-        self.alone.store(seat.executor as u32 + 1, Relaxed);
-        self.alone_since.store(now_us(), Relaxed);
-        self.limited(number, &lock).running += 1;
-        self.running[seat.database].fetch_add(1, Relaxed);
-        self.slot(seat.executor).open(number, seat.database, seat.oid, true);
-        true
-    }
-
-    /// Whether the server is left to another executor. Not for ever: one that takes long is no longer alone.
-    fn is_left_alone(&self, executor: usize) -> bool {
-        const LONGEST_US: u64 = 600_000_000;
-        let alone = self.alone.load(Relaxed);
-        alone != 0
-            && alone != executor as u32 + 1
-            && now_us().saturating_sub(self.alone_since.load(Relaxed)) < LONGEST_US
     }
 
     /// Whether another attempt of the kind might begin now, as far as those that run tell.
@@ -341,8 +344,7 @@ impl Jobs {
         limited.running = limited.running.saturating_sub(1);
         running.fetch_sub(1, Relaxed);
         slot.close();
-        let was_alone = self.alone.compare_exchange(executor as u32 + 1, 0, Relaxed, Relaxed).is_ok();
-        was_full || was_alone
+        was_full || self.solitude.leave(executor)
     }
 
     /// Nothing of a kind has begun that was granted then.
@@ -402,52 +404,6 @@ impl Jobs {
     pub fn running_of(&self, number: usize) -> u32 {
         let lock = self.lock();
         self.limited(number, &lock).running
-    }
-
-    /// Whether something is held against any job. A load.
-    pub(crate) fn holds_something(&self) -> bool {
-        self.record.held.load(SeqCst) != 0
-    }
-
-    /// What is held against jobs.
-    pub(crate) fn held(&self) -> &'static [Entry] {
-        &self.record.entries
-    }
-
-    /// Holds something against the job that an executor runs.
-    pub(crate) fn hold_against(&self, executor: usize, standing: Standing) {
-        if let Some(place) = self.slot(executor).place() {
-            self.hold(place, standing);
-        }
-    }
-
-    fn hold(&self, place: Place, standing: Standing) {
-        let _lock = self.lock();
-        self.record.hold(place, standing);
-    }
-
-    /// The job that an executor has is done: nothing is held against it any more.
-    pub(crate) fn forgive(&self, executor: usize) {
-        if let Some(place) = self.slot(executor).place() {
-            let _lock = self.lock();
-            self.record.forgive(place);
-        }
-    }
-
-    /// An executor has written down what is held against a job: what is held from now on; none for nothing.
-    pub(crate) fn settle(&self, executor: usize, entry: &Entry, standing: Option<Standing>) {
-        let _lock = self.lock();
-        entry.release(executor, standing);
-        self.record.count();
-    }
-
-    /// What an executor was about to write down is left to others, as it ends.
-    pub(crate) fn disown(&self, executor: usize) {
-        for entry in &self.record.entries {
-            if let Some((_, standing)) = entry.get() {
-                entry.release(executor, Some(standing));
-            }
-        }
     }
 }
 

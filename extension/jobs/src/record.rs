@@ -81,6 +81,11 @@ impl Entry {
         }
     }
 
+    /// The number of the executor that has it, if one has.
+    pub(crate) fn owner(&self) -> Option<usize> {
+        self.owner.load(SeqCst).checked_sub(1).map(|owner| owner as usize)
+    }
+
     /// How often its process was ended in order, this time included.
     pub(crate) fn times(&self) -> u32 {
         self.times.load(Relaxed)
@@ -133,6 +138,21 @@ impl Record {
         entry.times.fetch_add(1, Relaxed);
         entry.set(place, standing);
         self.count();
+    }
+
+    /// A job is suspected no more: it has ended by an error of its own.
+    pub(crate) fn acquit(&self, place: Place) {
+        let is_its = |entry: &&Entry| {
+            entry.get().is_some_and(|(known, standing)| known == place && standing.is_suspect())
+        };
+        self.entries.iter().filter(is_its).for_each(|entry| entry.standing.store(0, Release));
+        self.count();
+    }
+
+    /// How many jobs are to run alone.
+    pub(crate) fn suspects(&self) -> usize {
+        let is_suspect = |entry: &&Entry| entry.get().is_some_and(|(_, standing)| standing.is_suspect());
+        self.entries.iter().filter(is_suspect).count()
     }
 
     /// Nothing is held against a job any more: it is done, or dead.

@@ -15,12 +15,12 @@ use schedule::{Priority, Turns};
 use session::own_transaction::transaction;
 use session::vacuum::vacuum;
 use session::{deployments, log_rate, stored_settings, watch};
-use shared::{now_us, settings, shared};
+use shared::{Tick, now_us, settings, shared, tick};
 
 use crate::attempt::Attempt;
 use crate::current::Shown;
 use crate::failure;
-use crate::kinds::{self, Kind};
+use crate::kinds::{self, Kind, stop};
 use crate::memory::{Limits, Permission, Seat, jobs};
 use crate::{crashes, keys, ticks};
 
@@ -49,7 +49,7 @@ pub struct Runs {
     /// A kind of which no other attempt could begin can have one now.
     pub(crate) owes_ring: bool,
     /// The time for which this executor has set the alarm.
-    alarm: Option<i64>,
+    alarm: Option<Tick>,
     /// How many keys were held when their table was last vacuumed here.
     live_keys: u32,
 }
@@ -182,7 +182,7 @@ impl Runs {
         };
         match kind.outlook(priority) {
             Outlook::Never => return None,
-            Outlook::At(time) => return wait(time.saturating_sub(queue::now()).max(0) as u64 + 1),
+            Outlook::At(time) => return wait(time.since(tick()) + 1),
             Outlook::Now => {}
         }
         let resting = kind.rests_until.saturating_sub(now_us());
@@ -262,6 +262,9 @@ impl Runs {
             };
             jobs().kind(attempt.number).failed.fetch_add(1, Relaxed);
             attempt.log(false);
+            if named.is_none() && jobs().holds_something() {
+                jobs().acquit(self.seat.executor);
+            }
             if failure::record(&self.kinds[place], &taken, &error, attempt.end()).is_err() {
                 self.kinds[place].rests_until = now_us() + PAUSE_US;
             }
@@ -351,7 +354,7 @@ impl Runs {
             return None;
         }
         let Some(wait) = soonest else { return Some(None) };
-        let time = queue::now().saturating_add(wait.as_micros() as i64).max(1);
+        let time = tick().after(wait.as_micros() as u64);
         if self.bell.set_alarm(time) {
             self.alarm = Some(time);
             return Some(Some(wait.min(LONGEST_REST)));
@@ -430,17 +433,6 @@ pub(crate) fn being_deployed<T>() -> Result<T, Failure> {
         message: "the application is being deployed".into(),
         ..PgError::default()
     }))
-}
-
-/// Shows why no job of a kind runs; says it once in the log.
-fn stop(kind: &Kind, reason: &str) {
-    let Some(number) = kind.number else { return };
-    let shown = &jobs().kind(number).reason;
-    let is_new = shown.is_empty();
-    shown.set(reason);
-    if is_new {
-        log_line::log!("howdah runs no jobs of kind {}: {reason}", kind.row.name);
-    }
 }
 
 /// Has an executor of each database look.

@@ -1,6 +1,6 @@
 //! What each executor runs, in a file that all processes map: it outlives them, so that after a crash it is known what ran.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering::*};
 
 use registry::Text;
 use schedule::suspects::{Place, Ran};
@@ -18,8 +18,8 @@ pub struct Slot {
     position: AtomicU64,
     /// Its attempt.
     attempt: AtomicU32,
-    /// Whether no other job runs beside it.
-    is_alone: AtomicBool,
+    /// Whether no other job runs beside it: a [`Company`], by its number.
+    company: AtomicU8,
     /// Whether its process was told to end while it ran: a crash is another's.
     was_told: AtomicBool,
     /// When it began, as `timestamptz` counts.
@@ -32,6 +32,18 @@ pub struct Slot {
     progress: AtomicU32,
     /// What it says of that.
     remark: Text<16>,
+}
+
+/// Who runs beside a job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Company {
+    /// Whoever may.
+    Any = 0,
+    /// Nobody: it is a suspect.
+    None = 1,
+    /// Whoever may, as it is a suspect that takes long.
+    Late = 2,
 }
 
 /// A job that runs.
@@ -58,10 +70,10 @@ pub struct Progress {
 
 impl Slot {
     /// The executor is to run a job of a kind, by the number of its entry, in a database.
-    pub(crate) fn open(&self, kind: usize, database: usize, oid: u32, is_alone: bool) {
+    pub(crate) fn open(&self, kind: usize, database: usize, oid: u32, company: Company) {
         self.database.store(database as u32, Relaxed);
         self.oid.store(oid, Relaxed);
-        self.is_alone.store(is_alone, Relaxed);
+        self.company.store(company as u8, Relaxed);
         self.was_told.store(false, Relaxed);
         self.kind.store(kind as u32 + 1, Release);
     }
@@ -70,6 +82,21 @@ impl Slot {
     pub(crate) fn kind(&self) -> Option<(usize, usize)> {
         let kind = self.kind.load(Acquire).checked_sub(1)?;
         Some((kind as usize, self.database.load(Relaxed) as usize))
+    }
+
+    /// It is alone no more.
+    pub(crate) fn admit_company(&self) {
+        self.company.store(Company::Late as u8, Relaxed);
+    }
+
+    /// Whether it runs a job that is no suspect.
+    pub(crate) fn runs_innocent(&self) -> bool {
+        self.kind.load(Acquire) != 0 && self.company.load(Relaxed) == Company::Any as u8
+    }
+
+    /// Whether it runs a suspect that takes long.
+    pub(crate) fn is_late(&self) -> bool {
+        self.kind.load(Acquire) != 0 && self.company.load(Relaxed) == Company::Late as u8
     }
 
     /// It runs nothing any more.
@@ -159,16 +186,15 @@ impl Slot {
     /// What ran when the server crashed, unless the process was told to end.
     pub(crate) fn ran(&self) -> Option<Ran> {
         let place = self.place()?;
-        let ran = Ran { place, was_alone: self.is_alone.load(Relaxed) };
+        let ran = Ran { place, was_alone: self.company.load(Relaxed) == Company::None as u8 };
         (!self.was_told.load(SeqCst)).then_some(ran)
     }
 
     /// Nothing has ever run here.
     pub(crate) fn reset(&self) {
         self.close();
-        for flag in [&self.is_alone, &self.was_told] {
-            flag.store(false, Relaxed);
-        }
+        self.company.store(Company::Any as u8, Relaxed);
+        self.was_told.store(false, Relaxed);
         for counter in [&self.sequence, &self.cancelled] {
             counter.store(0, Relaxed);
         }

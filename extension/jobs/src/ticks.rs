@@ -111,11 +111,11 @@ thread_local! {
 /// On the main thread of an executor of the database, outside a transaction.
 pub(crate) unsafe fn look_after(database: usize) -> Option<Duration> {
     let clock = jobs().clock(database);
-    let now = queue::now();
+    let now = queue::wall_time();
     if let Some(seen) = clock.take(now) {
         clock.set(look(now), now, seen);
     }
-    let wait = clock.due.load(SeqCst).saturating_sub(queue::now()).clamp(0, LONGEST);
+    let wait = clock.due.load(SeqCst).saturating_sub(queue::wall_time()).clamp(0, LONGEST);
     // What a prepared transaction has made, where there were none, is found when an executor looks after queues.
     let may_rest = clock.is_empty.load(SeqCst) && upkeep::interval().is_some();
     (!may_rest).then(|| Duration::from_micros(wait as u64))

@@ -11,6 +11,13 @@ pub unsafe fn attributes<'a>(descriptor: TupleDesc) -> Vec<&'a pg_sys::FormData_
     unsafe { (0..(*descriptor).natts as usize).map(|place| super::attribute(descriptor, place)).collect() }
 }
 
+/// Whether there is a database of this oid. Inside a transaction.
+pub fn is_database(oid: u32) -> bool {
+    let cache = pg_sys::SysCacheIdentifier::DATABASEOID as i32;
+    // SAFETY: a look-up inside a transaction.
+    unsafe { pg_sys::SearchSysCacheExists(cache, Oid::from(oid).into(), 0.into(), 0.into(), 0.into()) }
+}
+
 /// Whether a function or a type is none of those that PostgreSQL brings.
 pub fn is_users(object: Oid) -> bool {
     object.to_u32() >= pg_sys::FirstNormalObjectId

@@ -71,6 +71,24 @@ pub unsafe fn rows_as_of<const N: usize>(table: Oid, snapshot: pg_sys::Snapshot)
     rows
 }
 
+/// The numbers in the first column of all rows that exist for anybody: also those that a transaction which still runs, perhaps this, has made
+/// or deleted.
+pub fn numbers_for_anybody(table: Oid) -> Vec<u32> {
+    let numbers = |rows: Vec<[Field; 1]>| rows.into_iter().map(|row| row[0].number());
+    // SAFETY: inside a transaction. A dirty snapshot needs nothing but its type.
+    unsafe {
+        let mut dirty: pg_sys::SnapshotData = std::mem::zeroed();
+        dirty.snapshot_type = pg_sys::SnapshotType::SNAPSHOT_DIRTY;
+        let now = numbers(rows_as_of(table, &raw mut dirty));
+        // What this transaction has deleted is there before its first command.
+        let before = pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot());
+        (*before).curcid = 0;
+        let deleted_here = numbers(rows_as_of(table, before));
+        pg_sys::UnregisterSnapshot(before);
+        now.chain(deleted_here).collect()
+    }
+}
+
 thread_local! {
     /// How often each table that is followed may have changed.
     static CHANGES: RefCell<BTreeMap<u32, u64>> = const { RefCell::new(BTreeMap::new()) };

@@ -3,7 +3,7 @@
 //! A bucket's positions are given out and put on the watch list, then its rows are written, in blocks, then the
 //! ledger's rows about them: all in the caller's transaction, whose commit makes all of it visible.
 
-use claims::{Batch, Span};
+use claims::{Batch, Span, times};
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, BulkInsertState, Datum, HeapTuple, MemoryContext, TupleDesc, TupleTableSlot};
 
@@ -17,7 +17,7 @@ use super::ledger::{self, Row};
 use super::opened::Opened;
 use super::segment::Segment;
 use super::transactions::{self, Server};
-use super::{LATEST, now, rotation, wake, write_behind};
+use super::{rotation, wake, wall_time, write_behind};
 
 /// Rows in the order of a row type's attributes.
 pub trait Source {
@@ -84,7 +84,7 @@ pub fn write(queue: &Definition, count: usize, until: i64, origin: Option<&Origi
     if count > i32::MAX as usize {
         refuse(PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED, "too many rows for one batch");
     }
-    let until = until.min(LATEST);
+    let until = times::within(until);
     let segment = rotation::open_for_sending(queue);
     let (span, at) = reserve(queue, &segment, count as u64, until);
     if span.is_empty() {
@@ -116,8 +116,8 @@ fn reserve(queue: &Definition, segment: &Segment, count: u64, until: i64) -> (Sp
     let span = Span { first: lock.next, end: lock.next + count };
     lock.next = span.end;
     let memory = &mut lock.segments[segment.number];
-    memory.reserve(transaction, span, count as usize, until.max(i64::MIN + 1), &server);
-    (span, now())
+    memory.reserve(transaction, span, count as usize, until, &server);
+    (span, wall_time())
 }
 
 /// Writes tuples, those of a block at once.

@@ -3,14 +3,14 @@
 //! An executor that goes to rest says so first and then looks whether the bell has rung since it last looked at its queues; whoever
 //! rings counts first and then looks for somebody who rests. So one of the two sees the other.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use shared::settings::MAX_WORKERS_EVER as MAX_WORKERS;
 use shared::workers::Kind;
-use shared::{now_us, shared, wake};
+use shared::{Tick, now_us, shared, wake};
 
 /// The time of an alarm that nobody has set.
-const NEVER: i64 = 0;
+const NEVER: u64 = 0;
 
 /// A bell, in shared memory. Zeros are one that has never rung.
 #[repr(C, align(128))]
@@ -20,8 +20,8 @@ pub struct Bell {
     resting: [AtomicU64; MAX_WORKERS / 64],
     /// Since when it rings in vain, by [`now_us`]; 0 if it does not.
     unanswered: AtomicU64,
-    /// For when somebody who rests has set an alarm, as `timestamptz` counts; 0 if nobody has.
-    alarm: AtomicI64,
+    /// For when somebody who rests has set an alarm, by the clock that nobody sets; 0 if nobody has.
+    alarm: AtomicU64,
 }
 
 impl Bell {
@@ -87,7 +87,8 @@ impl Bell {
     }
 
     /// Sets the alarm: false if there is one for that time or before, which somebody else who rests will hear.
-    pub fn set_alarm(&self, time: i64) -> bool {
+    pub fn set_alarm(&self, time: Tick) -> bool {
+        let time = time.microseconds();
         let mut known = self.alarm.load(SeqCst);
         loop {
             if known != NEVER && known <= time {
@@ -106,7 +107,7 @@ impl Bell {
     }
 
     /// Takes back an alarm that was set; false if another has been set since.
-    pub fn stop_alarm(&self, time: i64) -> bool {
-        self.alarm.compare_exchange(time, NEVER, SeqCst, SeqCst).is_ok()
+    pub fn stop_alarm(&self, time: Tick) -> bool {
+        self.alarm.compare_exchange(time.microseconds(), NEVER, SeqCst, SeqCst).is_ok()
     }
 }

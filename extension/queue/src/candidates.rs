@@ -1,22 +1,24 @@
 //! Which segments may be truncated, and how often that is looked at.
 
+use shared::Tick;
+
 use super::memory::{Removal, SegmentMemory, State};
 use super::{SEGMENTS, shift};
 
 /// Microseconds between two attempts of takers to truncate.
-pub(crate) const TIDY_EVERY: i64 = 200_000;
+pub(crate) const TIDY_EVERY: u64 = 200_000;
 
 /// Rows that come in for each slice that takers move: so it ends before much has come, and costs each of them little.
 const MOVE_EVERY: u64 = 2 * shift::ROWS as u64;
 
 /// Microseconds between two looks through the ledger of a segment of which something stays.
-const LOOK_EVERY: i64 = 5_000_000;
+const LOOK_EVERY: u64 = 5_000_000;
 
-const LOOK_EVERY_IF_CROWDED: i64 = 250_000;
+const LOOK_EVERY_IF_CROWDED: u64 = 250_000;
 
-const COUNT_EVERY: i64 = 60_000_000;
+const COUNT_EVERY: u64 = 60_000_000;
 
-const LOOKS_APART: i64 = 8;
+const LOOKS_APART: u64 = 8;
 
 /// How much is done to truncate segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,7 +60,7 @@ impl Pressure {
         }
     }
 
-    fn look_every(self) -> i64 {
+    fn look_every(self) -> u64 {
         match self {
             Pressure::Low => LOOK_EVERY,
             Pressure::High(_) => LOOK_EVERY_IF_CROWDED,
@@ -67,14 +69,15 @@ impl Pressure {
 }
 
 /// Whether nobody has tried to truncate for a while, or much has come in meanwhile.
-pub(crate) fn is_rested(state: &State, now: i64) -> bool {
+pub(crate) fn is_rested(state: &State, now: Tick) -> bool {
     let is_moving = || state.segments.iter().any(|segment| segment.removal == Removal::UnderWay);
-    now - state.tidied > TIDY_EVERY || state.next.saturating_sub(state.tidied_at) >= MOVE_EVERY && is_moving()
+    now.since(state.tidied) > TIDY_EVERY
+        || state.next.saturating_sub(state.tidied_at) >= MOVE_EVERY && is_moving()
 }
 
 /// Segments that are drained, as far as is known, or of which something is moved; and at times those of which little is left.
 /// First those of which least is left.
-pub(crate) fn candidates(state: &mut State, effort: Effort, now: i64) -> Vec<usize> {
+pub(crate) fn candidates(state: &mut State, effort: Effort, now: Tick) -> Vec<usize> {
     let (open, pressure) = (state.open, Pressure::of(state));
     let is_candidate =
         |number: &usize| *number != open && is_candidate(&mut state.segments[*number], pressure, effort, now);
@@ -83,14 +86,14 @@ pub(crate) fn candidates(state: &mut State, effort: Effort, now: i64) -> Vec<usi
     candidates
 }
 
-fn is_candidate(segment: &mut SegmentMemory, pressure: Pressure, effort: Effort, now: i64) -> bool {
+fn is_candidate(segment: &mut SegmentMemory, pressure: Pressure, effort: Effort, now: Tick) -> bool {
     if segment.is_clean {
         return false;
     }
     if segment.removal != Removal::None || segment.watch.is_drained() {
         return true;
     }
-    let since = now - segment.looked;
+    let since = now.since(segment.looked);
     let is_thorough = effort == Effort::Thorough;
     if !is_thorough && since <= pressure.look_every().max(LOOKS_APART * segment.took) {
         return false;
@@ -103,7 +106,7 @@ fn is_candidate(segment: &mut SegmentMemory, pressure: Pressure, effort: Effort,
 
 /// Whether rows are left in a segment that nobody wants, though they may be taken, as far as is known. Takers who want every row take
 /// the oldest first: so it is passed by only once they go on with rows that came later, or no more are taken at all.
-fn little_is_left(segment: &mut SegmentMemory, pressure: Pressure, now: i64) -> bool {
+fn little_is_left(segment: &mut SegmentMemory, pressure: Pressure, now: Tick) -> bool {
     match pressure {
         Pressure::High(consumed) => consumed >= segment.live().max(1),
         Pressure::Low => {

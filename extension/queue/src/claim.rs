@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use claims::watch::Obstacle;
-use claims::{BLOCK, Claim, FOR_GOOD, Rows, Span, block_of};
+use claims::{BLOCK, Claim, FOR_GOOD, Rows, Span, block_of, times};
 
 use super::claimed_rows::{Chosen, Fate, Haul, SLICE, Wanted, in_order};
 use super::definition::Definition;
@@ -12,7 +12,7 @@ use super::look::{Look, WORK};
 use super::memory::{self, Locked, SegmentMemory, Watch};
 use super::segment::{Purpose, Segment};
 use super::transactions::{self, Server};
-use super::{LATEST, SEGMENTS, ledger, savepoints, wake};
+use super::{SEGMENTS, ledger, savepoints, wake};
 
 /// Dead rows after which a call is content with fewer rows than it wants, once it has some.
 const DEAD: usize = 10_000;
@@ -170,7 +170,7 @@ impl<'a> Search<'a> {
         now: i64,
         server: &Server,
     ) -> Vec<Haul> {
-        lock.latest = now;
+        lock.note_claim(now);
         let mut within = (0..SEGMENTS).filter(|number| window.starts[*number].is_some());
         let mut hauls = match (within.next(), within.next()) {
             (Some(number), None) => {
@@ -403,7 +403,7 @@ fn claims_on(rows: &[Chosen], fate: Fate, at: i64, cursor: u64) -> Vec<Claim> {
     for row in rows {
         let until = match fate {
             Fate::Leased(..) if !row.is_dead => row.until,
-            Fate::Held(time) => at.saturating_add(time).min(LATEST),
+            Fate::Held(time) => times::after(at, time),
             _ => FOR_GOOD,
         };
         match claims.last_mut() {

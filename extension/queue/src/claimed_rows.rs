@@ -2,9 +2,8 @@
 
 use std::rc::Rc;
 
-use claims::{Batch, Block, Claim};
+use claims::{Batch, Block, Claim, times};
 
-use super::LATEST;
 use super::ledger::Row;
 use super::segment::Segment;
 
@@ -117,7 +116,7 @@ impl Haul {
             if !chosen.is_dead {
                 chosen.reads += 1;
                 chosen.read_at = now;
-                chosen.until = now.saturating_add(time).min(LATEST);
+                chosen.until = times::after(now, time);
             }
         }
         self.add(block, batch, chosen);

@@ -21,7 +21,7 @@ use super::page::position_of;
 use super::segment::{Purpose, Segment};
 use super::settle::{read_block, read_block_and_next};
 use super::transactions::Server;
-use super::{append, now, rotation, rows};
+use super::{append, rotation, rows};
 
 /// A row that is not consumed.
 #[derive(Clone, Copy)]
@@ -66,9 +66,10 @@ impl Extent {
     }
 }
 
-/// What is left of a segment; none if there is more than was asked for, or if a transaction still works with one of the rows.
-pub(crate) fn remains(segment: &Segment, extent: Extent) -> Option<Remains> {
-    let (server, now) = (Server::now(), now());
+/// What is left of a segment at a time of its queue; none if there is more than was asked for, or if a transaction still works with one of the
+/// rows.
+pub(crate) fn remains(segment: &Segment, extent: Extent, now: i64) -> Option<Remains> {
+    let server = Server::now();
     let (mut block, mut remains) = (Block::new(0), Remains::default());
     for row in Scan::upwards(segment, &server, 0) {
         let Some(first) = row.first() else { continue };

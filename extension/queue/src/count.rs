@@ -5,9 +5,9 @@ use claims::{BLOCK, Batch, Block, Claim, FOR_GOOD, State, block_of};
 use super::definition::Definition;
 use super::learn::{are_open, open};
 use super::ledger::{Row, Scan};
-use super::now;
 use super::segment::{Purpose, Segment};
 use super::transactions::{Moment, Server};
+use super::{SEGMENTS, wall_time};
 
 /// What a queue holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -24,9 +24,12 @@ pub struct Count {
 
 /// Counts what is not consumed, all at one moment: rows are moved from one segment to another meanwhile.
 pub fn count(queue: &Definition) -> Count {
+    if queue.place().is_none() {
+        return count_all(queue);
+    }
     loop {
         let segments = open(queue, Purpose::Look);
-        let (lowest, moment) = {
+        let (lowest, moment, now) = {
             let lock = queue.lock();
             if !are_open(&segments, &lock) {
                 // Rows were moved meanwhile to one that had none.
@@ -34,14 +37,23 @@ pub fn count(queue: &Definition) -> Count {
             }
             // Under the lock: what is below has been consumed by then.
             let lowest = |segment: &Segment| lock.segments[segment.number].watch.lowest();
-            (segments.iter().map(lowest).collect::<Vec<u64>>(), Moment::now())
+            (segments.iter().map(lowest).collect::<Vec<u64>>(), Moment::now(), lock.clock())
         };
         let mut count = Count::default();
         for (segment, lowest) in segments.iter().zip(lowest) {
-            count.add_segment(segment, lowest, &moment);
+            count.add_segment(segment, lowest, &moment, now);
         }
         return count;
     }
+}
+
+/// The same by the ledgers alone, of a queue for which there is no room in shared memory: nobody moves rows of it.
+fn count_all(queue: &Definition) -> Count {
+    let (mut count, moment) = (Count::default(), Moment::now());
+    for number in 0..SEGMENTS {
+        count.add_segment(&Segment::open(queue, number, Purpose::Look), 0, &moment, wall_time());
+    }
+    count
 }
 
 /// Has [`Definition::live_roughly`] tell the truth, if nobody has counted since the server started: what was there before is in no
@@ -55,25 +67,25 @@ pub fn count_once(queue: &Definition) {
         }
     }
     for segment in segments {
-        let (lowest, before, moment) = {
+        let (lowest, before, moment, now) = {
             let lock = queue.lock();
             let memory = &lock.segments[segment.number];
-            (memory.watch.lowest(), memory.counts(), Moment::now())
+            (memory.watch.lowest(), memory.counts(), Moment::now(), lock.clock())
         };
         let mut count = Count::default();
-        count.add_segment(&segment, lowest, &moment);
+        count.add_segment(&segment, lowest, &moment, now);
         queue.lock().segments[segment.number].recount(count.rows as u64, before);
     }
 }
 
-/// Positions that have been given out.
-pub(crate) fn given_out(queue: &Definition) -> i64 {
-    queue.lock().next.saturating_sub(1) as i64
+/// Positions that have been given out; none if there is no room for the queue, and nobody knows.
+pub(crate) fn given_out(queue: &Definition) -> Option<i64> {
+    queue.place().map(|_| queue.lock().next.saturating_sub(1) as i64)
 }
 
 impl Count {
-    fn add_segment(&mut self, segment: &Segment, from: u64, moment: &Moment) {
-        let (server, now) = (Server::now(), now());
+    fn add_segment(&mut self, segment: &Segment, from: u64, moment: &Moment, now: i64) {
+        let server = Server::now();
         let mut block = Block::new(from);
         for row in Scan::upwards_as_of(segment, &server, moment, block.start) {
             let (Row::Batch(Batch { span, .. }) | Row::Claim(Claim { span, .. })) = row else { continue };

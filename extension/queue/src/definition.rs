@@ -1,12 +1,12 @@
 //! A queue by its name, and who may do what.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::rc::Rc;
 
 use pg::refuse::{refuse, refuse_with_hint};
-use pg::small_table::{self, Field, rows, rows_as_of};
+use pg::small_table::{self, numbers_for_anybody, rows};
 use pg::text::string;
 use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
@@ -59,8 +59,8 @@ pub struct Definition {
     pub max_reads: Option<i32>,
     /// Whether a crash empties it.
     pub is_unlogged: bool,
-    /// Number of its entry in shared memory.
-    memory: usize,
+    /// Number of its entry in shared memory, once it has been asked for.
+    memory: OnceCell<usize>,
     rights: Vec<(Oid, Right)>,
     tables: [(Oid, Oid); SEGMENTS],
 }
@@ -146,7 +146,7 @@ fn read(name: &str) -> Option<Definition> {
         owner: row[3].oid(),
         max_reads: row[4].0.map(|_| row[4].number() as i32),
         is_unlogged: row[5].is_true(),
-        memory: queues().number_of(id, relation(&format!("rows_{id}_1")), |queue| exists(watched[0], queue)),
+        memory: OnceCell::new(),
         rights,
         tables: std::array::from_fn(|place| {
             let number = place + 1;
@@ -155,23 +155,24 @@ fn read(name: &str) -> Option<Definition> {
     })
 }
 
-/// Whether a queue exists for anybody: also one that a transaction which still runs, perhaps this, has made or dropped.
-fn exists(table: Oid, queue: u32) -> bool {
-    let is_it = |rows: Vec<[Field; 1]>| rows.iter().any(|row| row[0].number() == queue);
-    // SAFETY: inside a transaction. A dirty snapshot needs nothing but its type.
-    unsafe {
-        let mut dirty: pg_sys::SnapshotData = std::mem::zeroed();
-        dirty.snapshot_type = pg_sys::SnapshotType::SNAPSHOT_DIRTY;
-        if is_it(rows_as_of(table, &raw mut dirty)) {
-            return true;
-        }
-        // What this transaction has dropped is there before its first command.
-        let before = pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot());
-        (*before).curcid = 0;
-        let is_dropped_here = is_it(rows_as_of(table, before));
-        pg_sys::UnregisterSnapshot(before);
-        is_dropped_here
-    }
+/// The entry of a queue, which is made if need be; none if there is no room.
+fn place_of(id: u32, table: Oid) -> Option<usize> {
+    queues().number_of(id, relation(&format!("rows_{id}_1")), || numbers_for_anybody(table))
+}
+
+/// Has all queues of this database have their entries, the oldest first: so who is there keeps its place, whoever is used first after a
+/// restart, and whoever else is made. Inside a transaction.
+pub fn keep_places() {
+    keep_places_before(u32::MAX);
+}
+
+fn keep_places_before(number: u32) {
+    let table = relation("queue");
+    let mut ids: Vec<u32> = rows::<1>(table).iter().map(|row| row[0].number()).collect();
+    ids.retain(|id| *id < number);
+    ids.sort_unstable();
+    // Where there is no room for one there is none for a later one.
+    let _ = ids.into_iter().all(|id| place_of(id, table).is_some());
 }
 
 impl Definition {
@@ -230,19 +231,32 @@ impl Definition {
         (rows, ledger)
     }
 
-    /// The number of its entry in shared memory.
+    /// The number of its entry in shared memory; none if there is no room for it. The first time inside a transaction.
+    pub fn place(&self) -> Option<usize> {
+        if let Some(number) = self.memory.get() {
+            return Some(*number);
+        }
+        let table = relation(&format!("rows_{}_1", self.id));
+        let number = queues().find(self.id, table).or_else(|| {
+            keep_places_before(self.id);
+            place_of(self.id, relation("queue"))
+        })?;
+        Some(*self.memory.get_or_init(|| number))
+    }
+
+    /// The number of its entry in shared memory; an error if there is no room for it.
     pub fn memory_number(&self) -> usize {
-        self.memory
+        self.place().unwrap_or_else(|| queues().refuse_full())
     }
 
     /// The entry in shared memory.
     pub fn memory(&self) -> &'static QueueMemory {
-        queues().entry(self.memory)
+        queues().entry(self.memory_number())
     }
 
     /// Locks the entry in shared memory.
     pub(crate) fn lock(&self) -> Locked {
-        queues().lock(self.memory)
+        queues().lock(self.memory_number())
     }
 
     /// The time as it is for this queue, from which delays are counted: it never goes back while the server runs.
@@ -252,6 +266,7 @@ impl Definition {
 
     /// How many rows are not consumed, roughly; none if nobody has looked since the server started.
     pub fn live_roughly(&self) -> Option<u64> {
+        self.place()?;
         let lock = self.lock();
         lock.is_known.then(|| lock.segments.iter().map(|segment| segment.live()).sum())
     }

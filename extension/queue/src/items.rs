@@ -1,7 +1,8 @@
 //! Rows one by one, for who runs them: claimed, given back, settled by their numbers, without SQL and without asking for rights.
 
-use claims::{FOR_GOOD, Span, State};
+use claims::{FOR_GOOD, Span, State, times};
 use pgrx::pg_sys::{self, Datum, HeapTuple, HeapTupleData};
+use shared::{Tick, tick};
 
 use super::claim::claim;
 pub use super::claimed_rows::Fate;
@@ -10,7 +11,7 @@ use super::definition::Definition;
 use super::functions::typed::positions;
 use super::settle::{self, Named};
 use super::transactions::Server;
-use super::{LATEST, append, rows};
+use super::{append, rows};
 
 /// A row that was claimed.
 pub struct Item<'a> {
@@ -44,8 +45,8 @@ impl Item<'_> {
 pub enum Outlook {
     /// Now.
     Now,
-    /// At a time.
-    At(i64),
+    /// Then, unless the server's clock is set forward meanwhile.
+    At(Tick),
     /// When somebody sends.
     Never,
 }
@@ -63,7 +64,8 @@ pub fn outlook(queue: &Definition) -> Outlook {
             return Outlook::Now;
         }
     }
-    lock.next_time(now).map_or(Outlook::Never, Outlook::At)
+    let after = |time: i64| Outlook::At(tick().after(time.saturating_sub(now).max(0) as u64));
+    lock.next_time(now).map_or(Outlook::Never, after)
 }
 
 /// Claims up to `count` free rows for the current transaction; how many.
@@ -87,13 +89,13 @@ pub fn take_named(
 
 /// Has a row that this transaction holds wait until `until`, as one that was read once more; false if it is gone.
 pub fn put_off(queue: &Definition, position: u64, until: i64) -> bool {
-    let hauls = settle::settle_as(queue, &named(&[position]), until.min(LATEST), 1);
+    let hauls = settle::settle_as(queue, &named(&[position]), times::within(until), 1);
     hauls.is_ok_and(|hauls| hauls.iter().any(|haul| !haul.rows.is_empty()))
 }
 
 /// Gives rows back that this transaction, or one before, has leased: they are free from `until` on. Waits for others that have them.
 pub fn give_back(queue: &Definition, positions: &[u64], until: i64) -> usize {
-    settle::settle(queue, &named(positions), until, |_| ())
+    settle::settle(queue, &named(positions), times::within(until), |_| ())
 }
 
 /// Removes rows that this transaction holds; how many were there.

@@ -3,6 +3,7 @@
 
 use claims::{BLOCK, Batch, Claim, block_of};
 use pgrx::pg_sys;
+use shared::Tick;
 
 use super::definition::Definition;
 use super::ledger::{Row, Scan, Sight};
@@ -10,7 +11,7 @@ use super::look::WORK;
 use super::memory::{self, Locked, Removal};
 use super::segment::{Purpose, Segment};
 use super::transactions::{self, Server};
-use super::{SEGMENTS, archive, fullness, now};
+use super::{SEGMENTS, archive, fullness, wall_time};
 
 /// Microseconds between two looks whether others have written to the ledgers.
 const COMPARE_EVERY: u64 = 100_000;
@@ -57,7 +58,7 @@ pub(crate) fn learn(queue: &Definition, purpose: Purpose) -> Vec<Segment> {
         if queue.is_unlogged && lock.segments.iter().all(|segment| segment.told == 0) {
             // A crash has emptied the ledgers, and nobody knows the last number. There was none for each microsecond, so the
             // time is above all of them.
-            lock.next = lock.next.max(now().try_into().unwrap_or(0));
+            lock.next = lock.next.max(wall_time().try_into().unwrap_or(0));
         }
     }
     segments
@@ -70,8 +71,9 @@ fn learn_locked(lock: &mut Locked, segments: &[Segment], pages: &[u32]) {
         segments.iter().zip(&lasts).map(|(segment, last)| end_of_positions(segment, &server, last)).collect();
     lock.next = ends.iter().copied().max().unwrap_or(0).max(1);
     lock.open = ends.iter().position(|end| *end == lock.next).unwrap_or(0);
-    lock.latest = 0;
-    (lock.tidied, lock.tidied_at, lock.measured, lock.kept_up) = (0, 0, 0, 0);
+    lock.forget_claims();
+    (lock.tidied, lock.tidied_at) = (Tick::default(), 0);
+    (lock.measured, lock.kept_up) = (Tick::default(), Tick::default());
     for (place, segment) in segments.iter().enumerate() {
         let memory = &mut lock.segments[place];
         memory.is_clean = fullness::is_empty(segment, 0);
@@ -83,7 +85,7 @@ fn learn_locked(lock: &mut Locked, segments: &[Segment], pages: &[u32]) {
         (memory.moved, memory.received) = (before, before);
         (memory.moving, memory.carried) = (0, 0);
         memory.count(0, 0);
-        (memory.looked, memory.took, memory.removal) = (0, 0, Removal::None);
+        (memory.looked, memory.took, memory.removal) = (Tick::default(), 0, Removal::None);
         memory.is_swollen = false;
         memory.watch.begin(ends[place]);
     }

@@ -4,7 +4,7 @@
 
 use std::ptr::null_mut;
 
-use claims::{Batch, Claim, Span};
+use claims::{Batch, Claim, Span, times};
 use pg::refuse::refuse_with_hint;
 use pg::version;
 use pgrx::pg_sys::{self, Datum, SnapshotData, TupleTableSlot};
@@ -415,15 +415,17 @@ fn values_of(row: &Row) -> [Datum; COLUMNS as usize] {
             (batch.span, batch.at, batch.until, 0, BATCH, batch.low as i32, batch.high as i32)
         }
         Row::Claim(claim) => (claim.span, claim.at, claim.until, claim.read_at, claim.reads, 0, 0),
-        Row::Mark(first) => (Span { first: *first, end: *first }, super::now(), 0, 0, 0, 0, 0),
-        Row::Moved => (Span { first: 0, end: 0 }, super::now(), 0, 0, MOVED, 0, 0),
+        Row::Mark(first) => (Span { first: *first, end: *first }, super::wall_time(), 0, 0, 0, 0, 0),
+        Row::Moved => (Span { first: 0, end: 0 }, super::wall_time(), 0, 0, MOVED, 0, 0),
     };
     let count = span.len() as i32;
+    // Whoever has computed them: a time that PostgreSQL cannot write would break every dump.
+    let time = |value: i64| long(times::stored(value));
     values[..8].copy_from_slice(&[
         long(span.first as i64),
-        long(at),
-        long(until),
-        long(read_at),
+        time(at),
+        time(until),
+        time(read_at),
         int(if matches!(row, Row::Claim(_)) { -count } else { count }),
         int(reads),
         int(low),

@@ -70,12 +70,9 @@ mod write_behind;
 /// Segments of a queue.
 pub(crate) const SEGMENTS: usize = 3;
 
-/// The latest time that PostgreSQL knows. What waits for longer, be it for ever, waits until then: `claims::FOR_GOOD`,
-/// which is its `infinity`, would mean that it is consumed.
-pub(crate) const LATEST: i64 = 9_223_371_331_200_000_000 - 1;
-
-/// PostgreSQL's clock, in microseconds as `timestamptz` counts them.
-pub fn now() -> i64 {
+/// PostgreSQL's clock, in microseconds as `timestamptz` counts them. It is set, also back: how much time has passed [`shared::tick`] tells, and what
+/// time it is for a queue [`definition::Definition::time`].
+pub fn wall_time() -> i64 {
     // SAFETY: reads the clock.
     unsafe { pgrx::pg_sys::GetCurrentTimestamp() }
 }

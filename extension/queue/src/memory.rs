@@ -6,14 +6,14 @@
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 
-use claims::{Entry, Span};
+use claims::{Clock, Entry, Span};
 use pg::refuse::refuse_with_hint;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use shared::Part;
 use shared::settings::{self, MAX_WORKERS_EVER as MAX_WORKERS};
+use shared::{AtomicTick, Part, Tick, tick};
 
 use super::SEGMENTS;
 use super::bell::Bell;
@@ -70,9 +70,9 @@ pub(crate) struct SegmentMemory {
     /// How many had been when somebody last asked whether little is left.
     pub consumed_before: u64,
     /// When somebody last looked through its ledger to find out whether it can be truncated, or saw no reason to.
-    pub looked: i64,
+    pub looked: Tick,
     /// How many microseconds that took.
-    pub took: i64,
+    pub took: u64,
     /// Whether what stays in it is moved to another.
     pub removal: Removal,
     /// Above the last position that its ledger speaks of, as far as is known.
@@ -140,31 +140,41 @@ pub struct State {
     pub(crate) is_counted: bool,
     /// The next position to be given out.
     pub next: u64,
-    /// The time of the latest claim: claims are in order even if the clock goes back.
-    pub latest: i64,
+    /// The time of the latest claim: claims are in order even if the server's clock goes back.
+    clock: Clock,
     /// The segment that is written to.
     pub open: usize,
     /// When somebody last tried to truncate a segment.
-    pub tidied: i64,
+    pub tidied: Tick,
     /// The next position then.
     pub tidied_at: u64,
     /// When a taker last looked how large the segments are.
-    pub measured: i64,
+    pub measured: Tick,
     /// When a segment was last truncated, or an executor tried.
-    pub kept_up: i64,
+    pub kept_up: Tick,
     /// The segments.
     pub(crate) segments: [SegmentMemory; SEGMENTS],
 }
 
 impl State {
-    /// The time as it is for this queue: it never goes back, whatever the clock does.
+    /// The time as it is for this queue: it never goes back, whatever the server's clock does.
     pub fn clock(&self) -> i64 {
-        super::now().max(self.latest + 1)
+        self.clock.time(super::wall_time(), tick().microseconds())
+    }
+
+    /// Something is claimed at a time of the queue.
+    pub(crate) fn note_claim(&mut self, time: i64) {
+        self.clock.note(time, tick().microseconds());
+    }
+
+    /// Nothing is known of claims.
+    pub(crate) fn forget_claims(&mut self) {
+        self.clock = Clock::default();
     }
 
     /// Somebody begins to truncate: takers leave it to them for a while.
     pub(crate) fn note_tidying(&mut self) {
-        (self.tidied, self.tidied_at) = (super::now(), self.next);
+        (self.tidied, self.tidied_at) = (tick(), self.next);
     }
 
     /// Whether a segment may be written to next.
@@ -196,7 +206,7 @@ pub struct QueueMemory {
     gateways: [AtomicU64; MAX_WORKERS / 64],
     waiting: UnsafeCell<pg_sys::ConditionVariable>,
     /// When somebody last looked whether others have written to the ledgers.
-    compared: AtomicI64,
+    compared: AtomicTick,
     /// How many wait for the lock.
     contenders: AtomicU32,
     state: UnsafeCell<State>,
@@ -307,34 +317,41 @@ impl Queues {
         unsafe { &raw mut (*self.locks.add(number)).lock }
     }
 
-    /// The number of a queue's entry, which is made if need be. `exists` tells whether a queue of this database
-    /// exists for anybody: as long as a transaction may still use it, its entry is not given to another.
-    pub(crate) fn number_of(&self, queue: u32, table: pg_sys::Oid, exists: impl Fn(u32) -> bool) -> usize {
+    /// The number of a queue's entry, if it has one.
+    pub(crate) fn find(&self, queue: u32, table: pg_sys::Oid) -> Option<usize> {
         // SAFETY: PostgreSQL's own variable.
         let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
-        let has_number = |entry: &QueueMemory| {
-            entry.database.load(Acquire) == database && entry.queue.load(Acquire) == queue
-        };
-        let is_it = |entry: &QueueMemory| has_number(entry) && entry.table.load(Acquire) == table.to_u32();
-        if let Some(number) = self.entries.iter().position(is_it) {
-            return number;
+        self.entries.iter().position(|entry| {
+            entry.has_number(database, queue) && entry.table.load(Acquire) == table.to_u32()
+        })
+    }
+
+    /// The number of a queue's entry, which is made if need be; none if there is no room. `existing` has the queues of this database that
+    /// exist for anybody: as long as a transaction may still use one, its entry is not given to another.
+    pub(crate) fn number_of(
+        &self,
+        queue: u32,
+        table: pg_sys::Oid,
+        existing: impl Fn() -> Vec<u32>,
+    ) -> Option<usize> {
+        if let Some(number) = self.find(queue, table) {
+            return Some(number);
         }
+        // SAFETY: PostgreSQL's own variable.
+        let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
         let _table = Lock::take(self.lock_of(0));
-        if let Some(number) = self.entries.iter().position(is_it) {
-            return number;
+        if let Some(number) = self.find(queue, table) {
+            return Some(number);
         }
         let is_free = |entry: &QueueMemory| entry.database.load(Acquire) == 0;
         let free = self.entries.iter().position(is_free);
-        let gone = || self.entries.iter().position(|entry| entry.is_gone(database, &exists));
-        // Whoever has dropped or made its tables keeps all others from both.
-        let other = self.entries.iter().position(has_number);
-        let Some(number) = other.or(free).or_else(gone) else {
-            refuse_with_hint(
-                PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
-                &format!("{} queues are in use, and there is room for no more", self.entries.len()),
-                "Raise howdah.max_queues and restart the server.",
-            );
+        let gone = || {
+            let existing = existing();
+            self.entries.iter().position(|entry| entry.is_gone(database, &existing))
         };
+        // Whoever has dropped or made its tables keeps all others from both.
+        let other = self.entries.iter().position(|entry| entry.has_number(database, queue));
+        let number = other.or(free).or_else(gone)?;
         let entry = &self.entries[number];
         entry.database.store(0, Release);
         entry.bell.store(0, SeqCst);
@@ -346,15 +363,24 @@ impl Queues {
         entry.queue.store(queue, Release);
         entry.table.store(table.to_u32(), Release);
         entry.database.store(database, Release);
-        number
+        Some(number)
+    }
+
+    /// An error: there is room for no more.
+    pub(crate) fn refuse_full(&self) -> ! {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
+            &format!("{} queues are in use, and there is room for no more", self.entries.len()),
+            "Raise howdah.max_queues and restart the server.",
+        );
     }
 
     /// Queues of this database that have rows, consumed or not, and of which for so many microseconds nobody has truncated a
     /// segment, nor an executor tried to; as of now one has.
-    pub(crate) fn neglected(&self, microseconds: i64) -> Vec<u32> {
+    pub(crate) fn neglected(&self, microseconds: u64) -> Vec<u32> {
         // SAFETY: PostgreSQL's own variable.
         let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
-        let now = super::now();
+        let now = tick();
         let is_neglected = |number: &usize| {
             let entry = &self.entries[*number];
             if entry.database.load(Acquire) != database {
@@ -362,7 +388,7 @@ impl Queues {
             }
             let mut lock = self.lock(*number);
             let has_rows = lock.is_known && lock.segments.iter().any(|segment| !segment.is_clean);
-            let is_neglected = has_rows && now - lock.kept_up >= microseconds;
+            let is_neglected = has_rows && now.since(lock.kept_up) >= microseconds;
             if is_neglected {
                 lock.kept_up = now;
             }
@@ -409,33 +435,21 @@ impl Queues {
 }
 
 impl QueueMemory {
+    fn has_number(&self, database: u32, queue: u32) -> bool {
+        self.database.load(Acquire) == database && self.queue.load(Acquire) == queue
+    }
+
     /// Whether its queue is gone.
-    fn is_gone(&self, database: u32, exists: &impl Fn(u32) -> bool) -> bool {
+    fn is_gone(&self, database: u32, existing: &[u32]) -> bool {
         match self.database.load(Acquire) {
-            own if own == database => !exists(self.queue.load(Acquire)),
-            other => {
-                let cache = pg_sys::SysCacheIdentifier::DATABASEOID as i32;
-                // SAFETY: a look-up inside a transaction.
-                let known = unsafe {
-                    pg_sys::SearchSysCacheExists(
-                        cache,
-                        pg_sys::Oid::from(other).into(),
-                        0.into(),
-                        0.into(),
-                        0.into(),
-                    )
-                };
-                !known
-            }
+            own if own == database => !existing.contains(&self.queue.load(Acquire)),
+            other => !pg::catalog::is_database(other),
         }
     }
 
     /// Whether nobody has looked for so many microseconds whether others have written to the ledgers; now somebody has.
     pub(crate) fn is_comparison_due(&self, microseconds: u64) -> bool {
-        let (now, before) = (super::now(), self.compared.load(Relaxed));
-        // The clock may have gone back.
-        (now - before).unsigned_abs() >= microseconds
-            && self.compared.compare_exchange(before, now, Relaxed, Relaxed).is_ok()
+        self.compared.renew(tick(), microseconds)
     }
 
     /// Lets those go first who wait for the lock: PostgreSQL's gives it to whoever comes first once it is free, and that is who

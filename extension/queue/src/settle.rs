@@ -209,7 +209,7 @@ fn claim(queue: &Definition, lock: &mut Locked, hauls: &[Haul], server: &Server,
         return;
     }
     let now = lock.clock();
-    lock.latest = now;
+    lock.note_claim(now);
     // So that this subtransaction, which the claims belong to, has a number.
     transactions::current();
     for haul in hauls {
@@ -254,7 +254,7 @@ pub(crate) fn claim_free(queue: &Definition, positions: &[u64], fate: Fate) -> V
     let segments = open(queue, Purpose::Take);
     let mut lock = queue.lock();
     let (server, now) = (Server::now(), lock.clock());
-    lock.latest = now;
+    lock.note_claim(now);
     let mut hauls = Vec::new();
     for segment in segments {
         let mut haul = Haul::of(Rc::new(segment));

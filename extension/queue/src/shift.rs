@@ -163,8 +163,10 @@ fn claim(
     server: &Server,
 ) {
     let latest = survivors.iter().filter_map(|survivor| survivor.claim).map(|claim| claim.at).max();
-    let at = lock.clock().max(latest.map_or(0, |latest| latest.saturating_add(1)));
-    lock.latest = at;
+    let now = lock.clock();
+    lock.note_claim(now);
+    // That of a claim from before a restart may be later than any now, if the clock was set back.
+    let at = now.max(latest.map_or(0, |latest| latest.saturating_add(1)));
     let top = transactions::top();
     // So that this subtransaction, which the claims belong to, has a number.
     transactions::current();

@@ -8,11 +8,12 @@ use std::cell::{Cell, RefCell};
 use pg::entry::callback;
 use pgrx::pg_sys;
 use session::subtransaction::in_subtransaction;
+use shared::tick;
 
 use super::candidates::{Effort, Pressure, TIDY_EVERY, candidates, is_rested};
 use super::definition::{self, Definition};
 use super::rotation::measure;
-use super::{now, truncation};
+use super::truncation;
 
 thread_local! {
     /// Names of the queues that are due.
@@ -62,14 +63,15 @@ fn tidy(name: &str) {
 
 /// Truncates drained segments when this transaction commits, if nobody has tried lately.
 pub fn tidy_sometimes(queue: &Definition) {
-    let now = now();
+    let now = tick();
     let (due, is_to_measure) = {
         let mut lock = queue.lock();
         let due = is_rested(&lock, now) && !candidates(&mut lock, Effort::Passing, now).is_empty();
         if due {
             lock.note_tidying();
         }
-        let is_to_measure = !due && now - lock.measured > TIDY_EVERY && Pressure::of(&lock) == Pressure::Low;
+        let is_to_measure =
+            !due && now.since(lock.measured) > TIDY_EVERY && Pressure::of(&lock) == Pressure::Low;
         if is_to_measure {
             lock.measured = now;
         }

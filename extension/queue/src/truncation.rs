@@ -3,6 +3,7 @@
 //! A segment that is drained is truncated by whoever comes by, without waiting for its locks.
 
 use pgrx::pg_sys;
+use shared::{Tick, tick};
 
 use super::candidates::{Effort, Pressure, candidates};
 use super::compact::{Extent, Remains, Survivor, again, compact, remains, sizes_elsewhere};
@@ -15,7 +16,7 @@ use super::rotation::{leave_full, truncate};
 use super::segment::{Purpose, Segment};
 use super::shift::Shift;
 use super::transactions::Server;
-use super::{now, producer};
+use super::{producer, wall_time};
 
 /// Producers whose marks a truncation writes at most. The others are carried over before.
 const PRODUCERS: usize = 1_000;
@@ -86,7 +87,7 @@ pub(crate) fn tidy(queue: &Definition, effort: Effort) -> Tidied {
     leave_full(queue);
     let (numbers, is_moving) = {
         let mut lock = queue.lock();
-        let numbers = candidates(&mut lock, effort, now());
+        let numbers = candidates(&mut lock, effort, tick());
         let is_moving: Vec<bool> =
             lock.segments.iter().map(|segment| segment.removal == Removal::UnderWay).collect();
         (numbers, is_moving)
@@ -129,7 +130,7 @@ pub(crate) fn tidy(queue: &Definition, effort: Effort) -> Tidied {
         }
     }
     if tidied.truncated > 0 {
-        lock.kept_up = now();
+        lock.kept_up = tick();
     }
     drop(lock);
     tidied
@@ -165,8 +166,8 @@ fn look_through(queue: &Definition, number: usize, effort: Effort) -> Found {
     if is_drained && !is_seen_elsewhere(queue, &segment) {
         return Found::Kept;
     }
-    let begun = now();
-    let remains = remains(&segment, extent(&segment, carried, effort));
+    let begun = tick();
+    let remains = remains(&segment, extent(&segment, carried, effort), queue.time());
     note_remains(queue, &segment, begun, remains.as_ref());
     let Some(remains) = remains else { return Found::Kept };
     let (most, blocks) = effort.survivors();
@@ -190,13 +191,13 @@ fn look_through(queue: &Definition, number: usize, effort: Effort) -> Found {
 }
 
 /// Puts shared memory right about a segment that was looked through while nobody wrote rows.
-fn note_remains(queue: &Definition, segment: &Segment, begun: i64, remains: Option<&Remains>) {
-    let now = now();
+fn note_remains(queue: &Definition, segment: &Segment, begun: Tick, remains: Option<&Remains>) {
+    let now = tick();
     let carried = queue.lock().segments[segment.number].carried;
     let pages = pages(segment, carried);
     let mut lock = queue.lock();
     let memory = &mut lock.segments[segment.number];
-    (memory.looked, memory.took) = (now, now - begun);
+    (memory.looked, memory.took) = (now, now.since(begun));
     memory.is_small = has_room(segment, pages);
     memory.removal = Removal::None;
     if let Some(remains) = remains {
@@ -339,7 +340,9 @@ impl Senders {
     /// None if somebody writes, or does the same.
     fn lock_out(rows: pg_sys::Oid) -> Option<Senders> {
         // SAFETY: inside a transaction.
-        unsafe { pg_sys::ConditionalLockRelationOid(rows, Self::LOCK) }.then_some(Senders(rows))
+        let is_locked = unsafe { pg_sys::ConditionalLockRelationOid(rows, Self::LOCK) };
+        // Made only then: one that is dropped gives the lock back.
+        is_locked.then(|| Senders(rows))
     }
 }
 
@@ -384,5 +387,5 @@ fn unlock_both(rows: pg_sys::Oid, ledger: pg_sys::Oid) {
 
 /// Whether the ledger says so: whatever is in shared memory, rows are not truncated on its word alone.
 pub(crate) fn is_drained(segment: &Segment) -> bool {
-    remains(segment, Extent::Most(0)).is_some()
+    remains(segment, Extent::Most(0), wall_time()).is_some()
 }

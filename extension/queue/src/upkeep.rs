@@ -45,7 +45,7 @@ impl Upkeep {
         }
         let Some(interval) = interval() else { return };
         forget_tables();
-        for queue in queues().neglected(interval.as_micros() as i64) {
+        for queue in queues().neglected(interval.as_micros() as u64) {
             let left = upkeep(queue, tidy).unwrap_or_default();
             self.shifts.extend(left.into_iter().map(|number| (queue, Shift::of(number))));
         }

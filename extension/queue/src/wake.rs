@@ -7,7 +7,9 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::time::Instant;
 
+use claims::times;
 use pg::transaction_end::{
     SubtransactionEnd, TransactionEnd, at_release, at_subtransaction_end, at_transaction_end,
 };
@@ -18,7 +20,7 @@ use shared::workers::Kind;
 use super::claimed_rows::Fate;
 use super::definition::{Definition, Right};
 use super::memory::{QueueMemory, queues};
-use super::{SEGMENTS, now, savepoints};
+use super::{SEGMENTS, savepoints};
 
 /// Longest sleep of who waits for rows: what nobody wakes it for is seen after this time.
 pub(crate) const LONGEST_SLEEP_MS: i64 = 30_000;
@@ -53,7 +55,7 @@ pub fn claimed(queue: &Definition, count: usize, fate: Fate) {
     match fate {
         Fate::Shown => {}
         Fate::Consumed | Fate::Held(_) => note(queue, 0, count as u64, i64::MAX),
-        Fate::Leased(time, _) => note(queue, 0, count as u64, now().saturating_add(time)),
+        Fate::Leased(time, _) => note(queue, 0, count as u64, times::after(queue.time(), time)),
     }
 }
 
@@ -69,6 +71,10 @@ pub(crate) fn settled(queue: &Definition, count: usize, until: i64) {
 
 /// This transaction drops the queue: who waits for its rows is woken when that is committed, and others have been told so.
 pub fn dropped(queue: &Definition) {
+    // Of one that has no place nobody waits for anything.
+    if queue.place().is_none() {
+        return;
+    }
     at_release(told);
     DROPPED.with_borrow_mut(|dropped| dropped.push(queue.memory()));
 }
@@ -83,7 +89,7 @@ fn note(queue: &Definition, freed: u64, claimed: u64, until: i64) {
     if freed == 0 && claimed == 0 {
         return;
     }
-    let (freed, later) = if until <= now() { (freed, i64::MAX) } else { (0, until) };
+    let (freed, later) = if until <= queue.time() { (freed, i64::MAX) } else { (0, until) };
     change(queue, |change| {
         change.freed += freed;
         change.claimed += claimed;
@@ -140,7 +146,7 @@ fn part_ended(end: SubtransactionEnd) {
 impl Change {
     fn commit(&self) {
         // A lease may be over before its transaction is.
-        let over = u64::from(self.later <= now());
+        let over = u64::from(self.later != i64::MAX && self.later <= queues().lock(self.entry).clock());
         if self.freed + over > 0 {
             signal(self.queue, self.freed + over);
         } else if self.later < i64::MAX {
@@ -192,20 +198,29 @@ fn wake(queue: &QueueMemory) {
     unsafe { pg_sys::ConditionVariableBroadcast(queue.waiting()) };
 }
 
-/// Looks for rows, at least once, and until some are found or the time `end` has come. Between two looks it sleeps, `pause`
+/// Looks for rows, at least once, and until some are found or so many microseconds are over. Between two looks it sleeps, `pause`
 /// milliseconds at least, until rows may be free. `look` says whether it has found any. Whoever is forbidden to take meanwhile
 /// gets an error.
-pub(crate) fn look_until(queue: &Rc<Definition>, end: i64, pause: i64, mut look: impl FnMut() -> bool) {
-    let waiter = Waiter::new(queue);
+pub(crate) fn look_for(
+    queue: &Rc<Definition>,
+    microseconds: i64,
+    pause: i64,
+    mut look: impl FnMut() -> bool,
+) {
+    let (waiter, begun) = (Waiter::new(queue), Instant::now());
     loop {
         let seen = waiter.arrivals();
-        let left = (end - now()) / 1000;
+        let left = microseconds.saturating_sub(begun.elapsed().as_micros() as i64) / 1000;
         if look() || left <= 0 {
             return;
         }
-        let time = queue.lock().next_time(now());
-        // What was given back has been free since the beginning of time.
-        let due = time.map_or(LONGEST_SLEEP_MS, |time| time.saturating_sub(now()) / 1000 + 1);
+        let time = {
+            let lock = queue.lock();
+            let now = lock.clock();
+            // What was given back has been free since the beginning of time.
+            lock.next_time(now).map(|time| time.saturating_sub(now))
+        };
+        let due = time.map_or(LONGEST_SLEEP_MS, |time| time / 1000 + 1);
         waiter.sleep(seen, due.clamp(pause, LONGEST_SLEEP_MS).min(left));
         queue.check_again(Right::Take);
     }

@@ -19,7 +19,7 @@
 pub mod settings;
 pub mod wake;
 
-pub use registry::{Lane, databases, intakes, routes, withdrawals, workers};
+pub use registry::{AtomicTick, Lane, Tick, databases, intakes, routes, withdrawals, workers};
 
 use std::ptr::NonNull;
 use std::sync::OnceLock;
@@ -349,6 +349,11 @@ pub fn ticket_secret(period: u64) -> Option<[u8; 32]> {
         // SAFETY: it writes so many bytes, and raises nothing.
         unsafe { pg_sys::pg_strong_random(secret.as_mut_ptr().cast(), secret.len()) }.then_some(secret)
     })
+}
+
+/// The time of the monotonic clock.
+pub fn tick() -> Tick {
+    Tick::at(now_us())
 }
 
 /// Microseconds of the monotonic clock, which all processes of the machine share. 0 never occurs.

@@ -63,7 +63,7 @@ integers! {
     MAX_REQUESTS = "howdah.max_requests\0", 1024, 16, 65536, Postmaster, NONE, "Requests that can be in flight between gateways and executors.\0";
     REQUEST_MEMORY = "howdah.request_memory\0", 64, 8, 4096, Postmaster, MB, "Shared memory for requests and responses larger than 2 KiB.\0";
     MAX_ROUTES = "howdah.max_routes\0", 2048, 64, 65536, Postmaster, NONE, "Routes and handlers, over all databases, that have statistics and a limit of their own.\0";
-    MAX_QUEUES = "howdah.max_queues\0", 256, 1, 65536, Postmaster, NONE, "Queues, over all databases, that can be used between two starts of the server.\0";
+    MAX_QUEUES = "howdah.max_queues\0", 256, 1, 65536, Postmaster, NONE, "Queues that there may be over all databases, those of jobs among them.\0";
     SEGMENT_SIZE = "howdah.queue_segment_size\0", 64, 1, 65536, Sighup, MB, "Size from which a queue's segment is left for another, so that it can be truncated once it is drained.\0";
     QUEUE_MAINTENANCE = "howdah.queue_maintenance\0", 60 * SECONDS, 0, 24 * HOUR, Sighup, MS, "How often an idle executor truncates drained segments of queues that nobody takes from; 0 for never.\0";
     LONGEST_LINE = "howdah.queue_longest_line\0", MIB, 1 << 10, 64 * MIB, Sighup, BYTE, "Longest line of a stream; a longer one becomes a dead letter.\0";
@@ -79,7 +79,8 @@ integers! {
     INGEST_FIRST_LINE_TIMEOUT = "howdah.ingest_first_line_timeout\0", 10 * 60 * SECONDS, 10, 24 * HOUR, Sighup, MS, "How long a connection for lines may stay open until its first line begins.\0";
     MIN_JOB_EXECUTORS = "howdah.min_job_executors\0", 1, 1, 128, Sighup, NONE, "Executors that are always kept for jobs while kinds of them are defined.\0";
     MAX_JOB_EXECUTORS = "howdah.max_job_executors\0", 8, 1, 128, Sighup, NONE, "Executors for jobs that there may be while jobs wait.\0";
-    MAX_JOB_KINDS = "howdah.max_job_kinds\0", 256, 1, 65536, Postmaster, NONE, "Kinds of jobs, over all databases, that can be run.\0";
+    MAX_JOB_KINDS = "howdah.max_job_kinds\0", 256, 1, 65536, Postmaster, NONE, "Kinds of jobs that there may be over all databases.\0";
+    JOB_CRASH_WAIT = "howdah.job_crash_wait\0", 60 * SECONDS, 0, 60 * SECONDS, Sighup, MS, "How long jobs wait at most, after a crash, while those that ran then run alone.\0";
     JOB_SHARE = "howdah.job_share\0", 50, 1, 100, Sighup, NONE, "Percentage of the executors for jobs that one kind may occupy of those that the others leave, unless it says at_once.\0";
     ROUTE_SHARE = "howdah.route_share\0", 50, 1, 100, Sighup, NONE, "Percentage of a lane's executors that one route may occupy of those that the others leave.\0";
     SPIN = "howdah.spin\0", 20, 0, 1000, Sighup, NONE, "Microseconds for which an executor that runs dry looks for work before it sleeps.\0";

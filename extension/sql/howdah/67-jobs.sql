@@ -248,7 +248,8 @@ declare
   upto constant bigint := purge.page + 1000;
   to_there tid := format('(%s,0)', least(upto, 4294967295));
   pages constant bigint :=
-    greatest(pg_relation_size('job.failure'), pg_relation_size('job.dead')) / current_setting('block_size')::integer;
+    greatest(pg_relation_size('job.failure'), pg_relation_size('job.dead'), pg_relation_size('job.key'))
+      / current_setting('block_size')::integer;
 begin
   delete from job.failure d
   where d.ctid = any (array(
@@ -264,8 +265,13 @@ begin
       select from job.kind k
       where k.id = g.kind and (k.keep_dead is null or g.died_at >= clock_timestamp() - k.keep_dead))
     for update skip locked));
+  delete from job.key d
+  where d.ctid = any (array(
+    select h.ctid from job.key h
+    where h.ctid >= from_here and h.ctid < to_there and h.holds = 'time' and h.until <= clock_timestamp()
+    for update skip locked));
   return case when upto < pages then upto end;
 end
 $body$;
 comment on function job.purge(integer) is
-  'Removes old failures and dead jobs from a thousand pages of their tables; the page to go on with, or null';
+  'Removes old failures, dead jobs and keys whose time is over from a thousand pages of their tables; the page to go on with, or null';

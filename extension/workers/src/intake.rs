@@ -56,8 +56,10 @@ fn durability(word: &str) -> Durability {
     }
 }
 
-/// Reads `queue.listener`. Its caller has put a safe search_path in force.
+/// Reads `queue.listener`. Its caller has put a safe search_path in force. Queues get their places along with that, before those of other
+/// databases that are made later.
 pub(crate) fn read(client: &SpiClient<'_>) -> Result<Vec<Rc<Intake>>, pgrx::spi::Error> {
+    queue::definition::keep_places();
     let rows = client.select(
         "select port, address, queue, into_table::text, role::oid, search_path, token, durability, bucket_rows, bucket_bytes,
                 bucket_milliseconds, longest_line, allow::text[], into_table::oid,

@@ -33,9 +33,8 @@ sql_function!(
         refuse_restricted();
         let name = call.need_text(0, "kind");
         check_name(name);
-        if let Some(known) = kind::look_up(name) {
-            known.check_owner();
-        }
+        let known = kind::look_up(name);
+        known.iter().for_each(|known| known.check_owner());
         let role = role(call);
         let path = SearchPath::of(call, 14);
         let function = with_path(&path.0, || registering::look_up(call.need_text(1, "function")));
@@ -85,6 +84,11 @@ sql_function!(
         jobs::schedules::settle();
         let make_queue = "select job.make_queue(k.id, k.priority) from job.kind k where k.name = $1";
         unrecorded(|| run_as_owner(make_queue, &[name.into()]));
+        if known.is_none() {
+            let made = kind::find(name);
+            made.take_place();
+            made.make_ready(limits.priority);
+        }
         note_registered(Registered::Job, &[name]);
         Datum::null()
     }

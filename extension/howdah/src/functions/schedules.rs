@@ -58,7 +58,7 @@ sql_function!(
 fn set(call: Call, name: &str, kind: &Kind) -> Option<Option<TimestampWithTimeZone>> {
     let known = schedule_of(name);
     known.as_ref().inspect(|known| check_owner(known));
-    let now = queue::now();
+    let now = queue::wall_time();
     let when = when(call, known.as_ref().map(|known| &known.when), now);
     let arguments = jobs::functions::arguments(call, 3);
     let priority = call.text(11).map(|word| jobs::functions::priority(word).word());

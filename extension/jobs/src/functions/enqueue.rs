@@ -117,8 +117,11 @@ fn refuse_arguments() -> ! {
 fn holds(call: Call, place: usize) -> Holds {
     if let Some(time) = call.get::<pgrx::datum::Interval>(place + 1) {
         let microseconds = in_microseconds(&time);
-        if microseconds <= 0 {
-            refuse(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, "holds_for must be longer than 0");
+        if !(1..=LONGEST_HOLD).contains(&microseconds) {
+            refuse(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                "holds_for must be longer than 0, and 1000 years at most",
+            );
         }
         return Holds::For(microseconds);
     }
@@ -132,6 +135,8 @@ fn holds(call: Call, place: usize) -> Holds {
     })
 }
 
+/// How long a key is held at most, in microseconds: a thousand years.
+const LONGEST_HOLD: i64 = 1000 * 366 * 86_400_000_000;
 /// Longest key, in bytes: it is in an index.
 const LONGEST_KEY: usize = 500;
 

@@ -27,6 +27,9 @@ sql_function!(
                 return columns![kind.id as i32, waiting(&kind), 0, 0_i64, 0_i64, 0_i64, none, none, none, reason];
             };
             let entry = jobs().kind(number);
+            let waits = jobs().longest_wait_for_suspects().map(|seconds| {
+                format!("jobs that ran when the server crashed run alone first; others wait, {seconds} s at most")
+            });
             let begun = entry.begun.load(Relaxed);
             let mean = |sum: u64| (begun > 0).then(|| sum as f64 / begun as f64 / 1000.0);
             let reason = entry.reason.get();
@@ -40,7 +43,7 @@ sql_function!(
                 mean(entry.busy_us.load(Relaxed)),
                 mean(entry.waited_us.load(Relaxed)),
                 entry.longest_wait_us.load(Relaxed) as f64 / 1000.0,
-                (!reason.is_empty()).then_some(reason)
+                Some(reason).filter(|reason| !reason.is_empty()).or(waits)
             ]
         });
         Returned::all(call, rows)
@@ -88,6 +91,7 @@ sql_function!(
         let (number, position) = id::parts(call.need(0, "id"));
         let kind = kind::of_queue(number).filter(|(kind, _)| kind.is_seen());
         let queue = kind.as_ref().and_then(|_| definition::of_number(number));
+        let queue = queue.filter(|queue| queue.place().is_some());
         let mut rows = Vec::new();
         if let (Some((kind, priority)), Some(queue)) = (kind, queue) {
             let mut shown = None;
@@ -95,7 +99,7 @@ sql_function!(
             if let Some((reads, sent_at, due, entry)) = shown {
                 let time = |time: i64| TimestampWithTimeZone::try_from(time).ok();
                 let is_running = matches!(found, Found::Claimed(_));
-                let state = match (is_running, due > queue::now()) {
+                let state = match (is_running, due > queue.time()) {
                     (true, _) => "running",
                     (_, true) => "delayed",
                     _ => "waiting",

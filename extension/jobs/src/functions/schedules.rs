@@ -96,7 +96,7 @@ sql_function!(
     |call| {
         let (schedule, kind) = owned(call);
         kind.check(Right::Enqueue);
-        let (now, is_held) = (queue::now(), schedule.has_job());
+        let (now, is_held) = (queue::wall_time(), schedule.has_job());
         // SAFETY: inside a transaction.
         let arguments = unsafe { entry::jsonb_of(&schedule.arguments_of(now)) };
         let priority = schedule.priority.unwrap_or(kind.priority);
@@ -173,7 +173,8 @@ sql_function!(
         let at = pg_sys::TimestampTz::from(at);
         let second = to_unix(at).div_euclid(1_000_000);
         let offset = attempted(|| schedule::Zone::offset(&NamedZone::of(zone), second));
-        match offset.ok().and_then(|offset| Timestamp::try_from(at + 1_000_000 * offset).ok()) {
+        let local = |offset: i64| Timestamp::try_from(at.checked_add(1_000_000 * offset)?).ok();
+        match offset.ok().and_then(local) {
             Some(local) => call.give(local),
             None => call.null(),
         }

@@ -11,7 +11,7 @@ use session::temporary;
 use crate::definition::{self, Definition, Right};
 use crate::functions::parts;
 use crate::learn::learn;
-use crate::segment::Purpose;
+use crate::segment::{Purpose, Segment};
 use crate::{SEGMENTS, claim, count, producer, rotation, truncation, wake};
 
 /// Longest name of a queue: the archive of its messages is a table named after it.
@@ -43,8 +43,11 @@ sql_function!(
                 call.get::<i32>(3).into(),
             ],
         );
-        if call.get::<bool>(2).unwrap_or_default() {
-            rotation::begin(&definition::find(name));
+        let made = definition::find(name);
+        // An error if there is no room for it: those that exist keep their places.
+        made.memory();
+        if made.is_unlogged {
+            rotation::begin(&made);
         }
         Datum::null()
     }
@@ -198,5 +201,5 @@ sql_function!(
 
 /// Whether all rows of a queue are consumed, by the ledgers alone.
 pub(crate) fn has_no_rows(queue: &Definition) -> bool {
-    learn(queue, Purpose::Look).iter().all(truncation::is_drained)
+    (0..SEGMENTS).all(|number| truncation::is_drained(&Segment::open(queue, number, Purpose::Look)))
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use claims::FOR_GOOD;
+use claims::{FOR_GOOD, times};
 use pg::entry::{Call, Returned, sql_function};
 use pg::guard::direct;
 use pg::refuse::refuse;
@@ -17,7 +17,7 @@ use crate::claim::{Search, claim};
 use crate::claimed_rows::{Chosen, Fate, Haul, Wanted};
 use crate::definition::{self, Definition, Right};
 use crate::opened::Opened;
-use crate::{LATEST, append, archive, dead_letters, now, rows, settle, tidy, wake};
+use crate::{append, archive, dead_letters, rows, settle, tidy, wake};
 
 /// Microseconds of a second.
 const SECOND: i64 = 1_000_000;
@@ -98,7 +98,7 @@ fn delay(call: Call, queue: &Definition) -> i64 {
         },
         _ => None,
     });
-    until.filter(|until| *until > now()).unwrap_or_default().min(LATEST)
+    until.filter(|until| *until > queue.time()).map_or(0, times::within)
 }
 
 fn elements(array: Datum) -> Vec<Option<Datum>> {
@@ -156,10 +156,10 @@ sql_function!(
     |call| {
         let queue = takable(call, "queue.read_with_poll(name, qty, vt, max_poll, null::row_type)");
         let returned = Returned::declared(call);
-        let end = now() + i64::from(call.need::<i32>(3, "max_poll_seconds")) * SECOND;
+        let patience = i64::from(call.need::<i32>(3, "max_poll_seconds")) * SECOND;
         // Messages may be free and not match: then their times say nothing.
         let pause = if condition(call, 5).is_some() { UNTOLD_PAUSE_MS } else { 1 };
-        wake::look_until(&queue, end, pause, || read(call, &queue, 5, &returned) > 0);
+        wake::look_for(&queue, patience, pause, || read(call, &queue, 5, &returned) > 0);
         tidy::tidy_sometimes(&queue);
         returned.done()
     }
@@ -275,7 +275,7 @@ sql_function!(
         let queue = takable(call, "queue.nack(name, msg_id, delay, read_ct)");
         let until = match call.type_of(2) {
             pg_sys::INT4OID => queue.time() + i64::from(call.need::<i32>(2, "vt")) * SECOND,
-            _ => call.argument(2).map_or_else(now, |datum| datum.value() as i64).min(LATEST),
+            _ => call.argument(2).map_or_else(|| queue.time(), |datum| times::within(datum.value() as i64)),
         };
         let returned = Returned::declared(call);
         settle::settle(&queue, &named(call, 3), until, |haul| hand_out(&queue, haul, &returned));

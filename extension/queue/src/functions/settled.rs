@@ -1,6 +1,6 @@
 //! What is done with rows by their numbers, alike for typed rows and messages; and what counts and tidies.
 
-use claims::FOR_GOOD;
+use claims::{FOR_GOOD, times};
 use pg::entry::{Call, Returned, sql_function};
 use pg::refuse::refuse_with_hint;
 use pgrx::pg_sys::{self, Datum};
@@ -9,7 +9,7 @@ use pgrx::prelude::*;
 use crate::claimed_rows::Haul;
 use crate::definition::{self, Definition, Right};
 use crate::settle::{self, Named};
-use crate::{candidates, claim, count, now, shift, tidy, truncation};
+use crate::{candidates, claim, count, shift, tidy, truncation, wall_time};
 
 /// The queue of the first argument, for settling rows.
 pub(crate) fn settled_queue(call: Call) -> std::rc::Rc<Definition> {
@@ -99,7 +99,7 @@ sql_function!(
         let queue = settled_queue(call);
         queue.typed("queue.set_vt(name, msg_id, vt, read_ct)");
         let delay = i64::from(call.get::<i32>(2).unwrap_or_default());
-        let until = queue.time().saturating_add(delay.saturating_mul(1_000_000));
+        let until = times::after(queue.time(), delay * 1_000_000);
         let mut found = Found::new(call);
         settle::settle(&queue, &named(call, 3), until, |haul| found.add(haul));
         tidy::tidy_sometimes(&queue);
@@ -116,7 +116,7 @@ sql_function!(
             queue.check(Right::Send);
         }
         let counted = count::count(&queue);
-        let now = now();
+        let now = wall_time();
         let age = |at: Option<i64>| at.map(|at| Datum::from(((now - at).max(0) / 1_000_000) as i32));
         let returned = Returned::declared(call);
         // SAFETY: values as the function is declared to return them.
@@ -126,7 +126,7 @@ sql_function!(
                 Some(Datum::from(counted.rows)),
                 age(counted.newest),
                 age(counted.oldest),
-                Some(Datum::from(count::given_out(&queue))),
+                count::given_out(&queue).map(Datum::from),
                 Some(Datum::from(now)),
                 Some(Datum::from(counted.free)),
                 None,

@@ -12,7 +12,7 @@ use crate::claim::claim;
 use crate::claimed_rows::{Chosen, Fate, Haul, Wanted};
 use crate::definition::{self, Definition, Right};
 use crate::layout::{self, Layout};
-use crate::{dead_letters, now, producer, rows, tidy, wake};
+use crate::{dead_letters, producer, rows, tidy, wake};
 
 sql_function!(
     /// `queue.put(queue_name, row)`
@@ -190,9 +190,9 @@ sql_function!(
         let queue =
             takable(call, 3, "queue.read_with_poll(name, vt, qty, max_poll_seconds) and queue.delete(name, msg_id, read_ct)");
         let wanted = Wanted { count: quantity(call, 1), fate: Fate::Consumed };
-        let end = now().saturating_add(microseconds(call, 2, "max_poll"));
+        let patience = microseconds(call, 2, "max_poll");
         let mut answer = Answer::new(call, &queue, 3);
-        wake::look_until(&queue, end, 1, || {
+        wake::look_for(&queue, patience, 1, || {
             claim(&queue, wanted, |haul| answer.add(haul)) > 0 || wanted.count == 0
         });
         tidy::tidy_sometimes(&queue);
@@ -229,8 +229,8 @@ sql_function!(
     |call| {
         let queue = takable(call, 4, "queue.read_with_poll(name, vt, qty, max_poll_seconds)");
         let returned = Returned::declared(call);
-        let end = now().saturating_add(microseconds(call, 3, "max_poll"));
-        wake::look_until(&queue, end, 1, || read(call, &queue, 4, &returned) || quantity(call, 1) == 0);
+        let patience = microseconds(call, 3, "max_poll");
+        wake::look_for(&queue, patience, 1, || read(call, &queue, 4, &returned) || quantity(call, 1) == 0);
         tidy::tidy_sometimes(&queue);
         returned.done()
     }

@@ -139,7 +139,7 @@ impl Accounts {
         {
             entry.code.set(&trouble.code);
             entry.error.set(&trouble.error);
-            entry.error_at.store(queue::now(), Relaxed);
+            entry.error_at.store(queue::wall_time(), Relaxed);
             if is_failing && log_rate::allows(LineKind::Server) {
                 // Who was turned away is not logged: anybody could fill the log so.
                 let Trouble { code, error } = trouble;
@@ -171,7 +171,7 @@ impl Accounts {
         entry.port.store(port.into(), Relaxed);
         entry.remote.set(&connection.remote.map(|remote| remote.to_string()).unwrap_or_default());
         entry.producer.set("");
-        entry.since.store(queue::now(), Relaxed);
+        entry.since.store(queue::wall_time(), Relaxed);
         self.shippers.insert(connection.id, entry);
         Some(entry)
     }

@@ -46,7 +46,7 @@ impl Arrivals for Queues {
 
     fn next_free(&self, queue: u32) -> Option<Option<Duration>> {
         let lock = queues().try_lock(queue as usize)?;
-        let clock = queue::now();
+        let clock = lock.clock();
         // What was given back has been free since the beginning of time.
         let in_future = |time: i64| Duration::from_micros(time.saturating_sub(clock).max(0) as u64);
         Some(lock.next_time(clock).map(in_future))
