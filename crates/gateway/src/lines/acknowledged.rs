@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use spool::Spool;
 use tokio::time::{Instant, Interval, interval_at};
 use wire::{Answer, Failure, Hello, Origin, Refusal, Work, Written, reply};
 
@@ -28,7 +29,7 @@ const LINGER_BYTES: usize = 1 << 20;
 
 /// What is to be written to the client.
 struct Outbox {
-    bytes: RefCell<Vec<u8>>,
+    bytes: RefCell<Spool>,
     /// The last line is among them.
     closing: Cell<bool>,
     link: Rc<Link>,
@@ -37,7 +38,7 @@ struct Outbox {
 
 impl Outbox {
     fn say(&self, line: &str) {
-        self.bytes.borrow_mut().extend_from_slice(line.as_bytes());
+        self.bytes.borrow_mut().end().extend_from_slice(line.as_bytes());
         self.link.wake();
     }
 
@@ -200,22 +201,21 @@ impl Connection {
     /// Writes what the socket takes. True if nothing is left.
     fn write_some(&mut self, context: &mut Context<'_>, outbox: &Outbox) -> Result<bool, ()> {
         let mut bytes = outbox.bytes.borrow_mut();
-        let mut done = 0;
-        while done < bytes.len() {
-            match self.socket.poll_write(context, [&bytes[done..], &[]]) {
+        let mut has_written = false;
+        while !bytes.is_empty() {
+            match self.socket.poll_write(context, [bytes.rest(), &[]]) {
                 Poll::Ready(Ok(written)) => {
                     add(&self.place.shared.tally.bytes_out, written);
-                    done += written;
+                    bytes.take(written);
+                    has_written |= written > 0;
                 }
                 Poll::Ready(Err(_)) => return Err(()),
                 Poll::Pending => break,
             }
         }
-        if done == bytes.len() {
-            bytes.clear();
+        if bytes.is_empty() {
             self.place.set_deadline(NEVER);
-        } else if done > 0 || self.place.link.deadline() == NEVER {
-            bytes.drain(..done);
+        } else if has_written || self.place.link.deadline() == NEVER {
             let shared = &self.place.shared;
             self.place.set_deadline(shared.clock.after(shared.limits().write_timeout));
         }
