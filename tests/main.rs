@@ -55,6 +55,7 @@ mod together {
     mod job_keys;
     mod jobs;
     mod kernel_limits;
+    mod large_bodies;
     mod layers;
 
     mod listeners;

@@ -16,16 +16,13 @@ use super::stream::{Listening, Stream};
 use crate::clock::NEVER;
 use crate::connection::Link;
 use crate::counters::add;
+use crate::parting::read_on;
 use crate::server::Source;
 
 /// What may wait to be read by the client before its lines are read no more.
 const UNREAD: usize = 64 << 10;
-/// How long a client that is told an error may go on sending before it is cut off.
-const LINGER: Duration = Duration::from_secs(1);
 /// How often it is seen whether a client has gone, while its lines cannot be written.
 const LOOK: Duration = Duration::from_secs(5);
-/// How much it may send meanwhile.
-const LINGER_BYTES: usize = 1 << 20;
 
 /// What is to be written to the client.
 struct Outbox {
@@ -241,19 +238,7 @@ impl Connection {
         if self.socket.shut_down_writing().is_err() {
             return;
         }
-        self.place.set_deadline(self.place.shared.clock.after(LINGER));
-        let shared = Rc::clone(&self.place.shared);
-        let mut left = LINGER_BYTES;
-        poll_fn(|context| {
-            while left > 0 && !self.place.link.is_aborted() && !self.place.link.take_expired() {
-                match shared.with_read_buffer(|buffer| self.socket.poll_drain(context, buffer)) {
-                    Poll::Ready(Ok(read @ 1..)) => left = left.saturating_sub(read),
-                    Poll::Ready(_) => break,
-                    Poll::Pending => return Poll::Pending,
-                }
-            }
-            Poll::Ready(())
-        })
-        .await;
+        let parting = self.place.shared.limits().parting_of_lines;
+        read_on(&self.place, parting, |context, buffer| self.socket.poll_drain(context, buffer)).await;
     }
 }
