@@ -58,6 +58,7 @@ mod together {
     mod job_suspects;
     mod jobs;
     mod kernel_limits;
+    mod large_bodies;
     mod layers;
 
     mod listeners;

@@ -23,7 +23,8 @@ struct Script {
 
 /// Whether a folder is deployed, and not loaded.
 pub(crate) fn is_deployed(folder: &Path) -> bool {
-    folder.join(folder::manifest::FILE).exists()
+    // A link that leads nowhere is there, too, and is refused as one.
+    fs::symlink_metadata(folder.join(folder::manifest::FILE)).is_ok()
 }
 
 /// Runs the files that are new or have changed since they were last run on this database. Returns their names.
@@ -79,7 +80,11 @@ fn scripts(folder: &Path) -> Result<Vec<Script>> {
         }
     }
     paths.sort();
-    let read = |path: PathBuf| match fs::read_to_string(&path) {
+    let text = |path: &Path| {
+        let bytes = folder::own::read(path)?;
+        String::from_utf8(bytes).map_err(|_| std::io::Error::other("it is no UTF-8"))
+    };
+    let read = |path: PathBuf| match text(&path) {
         Ok(text) => Ok(Script { text, path }),
         Err(error) => Err(unreadable(&path, error)),
     };
@@ -207,6 +212,22 @@ mod tests {
             ["curl -X POST 'localhost:9001/a?q'", "curl localhost:9001/b"]
         );
         assert!(suggestions(&folder.path().join("absent"), 1).is_err());
+    }
+
+    #[test]
+    fn a_link_or_a_pipe_is_an_error_that_has_its_name_and_nothing_of_what_it_leads_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let elsewhere = folder.path().join("secret");
+        fs::write(&elsewhere, "-- try: secret\n").unwrap();
+        std::os::unix::fs::symlink(&elsewhere, folder.path().join("1.sql")).unwrap();
+        let error = suggestions(folder.path(), 1).unwrap_err().to_string();
+        assert!(error.contains("1.sql: it is a symbolic link"), "{error}");
+        fs::remove_file(folder.path().join("1.sql")).unwrap();
+        assert!(
+            std::process::Command::new("mkfifo").arg(folder.path().join("2.sql")).status().unwrap().success()
+        );
+        let error = suggestions(folder.path(), 1).unwrap_err().to_string();
+        assert!(error.contains("2.sql: it is a named pipe"), "{error}");
     }
 
     #[test]

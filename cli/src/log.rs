@@ -34,8 +34,11 @@ impl Follower {
 
     /// The lines to show among those that have been added.
     pub(crate) fn lines(&mut self) -> io::Result<Vec<String>> {
+        // What was there before has no end of a line: a line of 100 MB is looked through once.
+        let known = self.partial.len();
         self.file.by_ref().take(CHUNK).read_to_end(&mut self.partial)?;
-        let Some(end) = self.partial.iter().rposition(|byte| *byte == b'\n') else { return Ok(Vec::new()) };
+        let end = self.partial[known..].iter().rposition(|byte| *byte == b'\n');
+        let Some(end) = end.map(|end| known + end) else { return Ok(Vec::new()) };
         let complete: Vec<u8> = self.partial.drain(..=end).collect();
         let text = String::from_utf8_lossy(&complete);
         Ok(text.lines().filter_map(|line| self.shown(line)).collect())

@@ -1,14 +1,13 @@
 //! `howdah seed`: rows of files go into an application's tables, piece by piece, each file in one transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use cluster::postgres::Transaction;
-use folder::Manifest;
 use folder::records::{self, Piece, Pieces};
 use folder::seeds::{self, Format, Seed};
+use folder::{Manifest, own};
 use indicatif::ProgressBar;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -106,7 +105,7 @@ struct Alike {
 impl Filling<'_, '_> {
     /// How many rows were written; none if it is statements.
     fn run(&mut self) -> std::result::Result<Option<u64>, Stop> {
-        let file = File::open(&self.seed.place).map_err(|error| self.unreadable(&error))?;
+        let file = own::open(&self.seed.place).map_err(|error| self.unreadable(&error))?;
         let source = self.bar.wrap_read(BufReader::new(file));
         match self.seed.format {
             Format::Sql => self.statements(source).map(|()| None),

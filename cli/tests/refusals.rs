@@ -102,3 +102,23 @@ fn load_says_what_is_missing_before_and_behind_the_connection() {
     fs::write(folder.path().join("a.ndjson"), "{}\n").unwrap();
     assert_refused(&load("a.ndjson"), 1, &["nothing listens on", &format!("queue.listen({port}")]);
 }
+
+#[test]
+fn a_stranger_s_folder_shows_nothing_that_lies_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |path: &str| folder.path().join(path);
+    fs::create_dir_all(at("shop/functions")).unwrap();
+    fs::write(at("secret"), "do-not-tell").unwrap();
+    fs::write(at("shop/howdah.toml"), "name = \"shop\"\n").unwrap();
+    std::os::unix::fs::symlink("../../secret", at("shop/functions/f.sql")).unwrap();
+    assert!(Command::new("mkfifo").arg(at("shop/routes.sql")).status().unwrap().success());
+    for task in ["test", "plan", "deploy", "dev"] {
+        let output = howdah(folder.path(), &[task, "--app", "shop"]);
+        assert_refused(
+            &output,
+            1,
+            &["functions/f.sql: it is a symbolic link", "routes.sql: it is a named pipe"],
+        );
+        assert!(!String::from_utf8_lossy(&output.stderr).contains("do-not-tell"), "{task}");
+    }
+}

@@ -38,7 +38,8 @@ pub fn is_built_for(session: &mut Client, statement: &str, left_out: &str) -> bo
     false
 }
 
-fn skip(left_out: &str, reason: &str) {
+/// Says past the capture of output what a test leaves out, and why.
+pub fn skip(left_out: &str, reason: &str) {
     // Not eprintln!, which the test harness keeps to itself when a test passes.
     let _ = writeln!(stderr(), "SKIPPED: {left_out}: {reason}");
 }

@@ -127,6 +127,9 @@ bounds! {
     /// A database is served once its prepared extension is committed.
     PREPARED_EXTENSION: 3000 ms,
         "together::databases::what_a_prepared_transaction_has_made_is_looked_at_once_it_is_committed";
+    /// A line of numbers that unfold to 52 MB on its way into a table.
+    LARGE_LINES: 3000 ms,
+        "together::ingest_tables::a_row_that_is_much_larger_as_text_than_as_a_line_is_written_soon_or_refused";
     /// A read that finds a row too large and buries it.
     LARGE_LETTERS: 5000 ms,
         "together::queue_large_letters::a_row_of_numbers_that_unfold_is_buried_soon_whatever_holds_them",

@@ -1,8 +1,11 @@
 //! Lines of JSON into tables: every kind of table, whatever a table does with a row, and who may.
 
+use std::time::Instant;
+
 use cluster::postgres::Client;
 use cluster::{Life, Shutdown};
 use howdah_tests::abilities::brings_extension;
+use howdah_tests::bounds;
 use howdah_tests::queues::{Queues, error, number};
 
 /// Puts lines into a table; counts of stored and rejected.
@@ -574,4 +577,40 @@ fn lines_that_were_refused_go_into_their_table_when_the_reason_is_mended() {
         number(&mut session, "select count(*) from queue.dead_letters where into_table = 't'::regclass"),
         1
     );
+}
+
+#[test]
+fn a_row_that_is_much_larger_as_text_than_as_a_line_is_written_soon_or_refused() {
+    let (_queues, mut session) = start(
+        "create table t (n int, j jsonb, a numeric[]);
+         create view v as select * from t;
+         create table l (n int, line jsonb)",
+    );
+    let numbers = |count: usize| vec!["1e131071"; count].join(",");
+    let written = |count: usize| format!("{{\"j\": [{}]}}\n", numbers(count));
+    // 52 MB as text.
+    let begin = Instant::now();
+    assert_eq!(put(&mut session, "t", &written(400)), (1, 0));
+    bounds::LARGE_LINES.check(begin.elapsed());
+    session.batch_execute("truncate t").unwrap();
+    // 79 MB, by both ways into a table, in one value, in a part of one and in several.
+    for large in [
+        written(600),
+        format!("{{\"a\": \"{{{}}}\"}}\n", numbers(600)),
+        format!("{{\"a\": \"{{{}}}\", \"j\": [{}]}}\n", numbers(300), numbers(300)),
+    ] {
+        for table in ["t", "v"] {
+            let lines = format!("{{\"n\": 1}}\n{large}{{\"n\": 2}}");
+            assert_eq!(put(&mut session, table, &lines), (2, 1), "{table}: {}", &large[..40]);
+        }
+    }
+    let kept = "select distinct sqlstate || ' ' || error as error from queue.dead_letter";
+    let error = "54000 the row has more than 64 MB as text, and a table gets no more by lines";
+    assert_eq!(rows(&mut session, kept), [format!("(\"{error}\")")]);
+    assert_eq!(number(&mut session, "select count(*) from t where n is not null and j is null"), 12);
+    // The whole line is a value as well.
+    let whole =
+        "select rejected from queue.put_lines(into_table => 'l', lines => $1::text, line_column => 'line')";
+    let rejected: i64 = session.query_one(whole, &[&written(600)]).unwrap().get(0);
+    assert_eq!(rejected, 1);
 }

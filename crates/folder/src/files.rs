@@ -1,13 +1,13 @@
 //! The files of a folder, by what they are for.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
 
-use crate::{Fault, Manifest, manifest, text};
+use crate::{Fault, Manifest, manifest, own, text};
 
 /// What a file is for, which is where it is. In the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,19 +22,29 @@ pub enum Kind {
     Test,
 }
 
+/// Folders whose files are deployed, whatever folders are in them.
+pub const FOLDERS: [(&str, Kind); 4] = [
+    ("migrations", Kind::Migration),
+    ("functions", Kind::Code),
+    ("views", Kind::Code),
+    ("tests", Kind::Test),
+];
+/// Files that are deployed beside them.
+pub const FILES: [(&str, Kind); 3] =
+    [("grants.sql", Kind::Code), ("routes.sql", Kind::Routes), ("jobs.sql", Kind::Routes)];
+
 impl Kind {
     /// That of a file; none if it is not the deployment's.
     pub fn of(path: &str) -> Option<Kind> {
         if !path.ends_with(".sql") {
             return None;
         }
-        match path.split_once('/').map(|(folder, _)| folder) {
-            Some("migrations") => Some(Kind::Migration),
-            Some("functions" | "views") => Some(Kind::Code),
-            Some("tests") => Some(Kind::Test),
-            None if path == "grants.sql" => Some(Kind::Code),
-            None if matches!(path, "routes.sql" | "jobs.sql") => Some(Kind::Routes),
-            _ => None,
+        let known = |places: &[(&str, Kind)], name: &str| {
+            places.iter().find(|(place, _)| *place == name).map(|(_, kind)| *kind)
+        };
+        match path.split_once('/') {
+            Some((folder, _)) => known(&FOLDERS, folder),
+            None => known(&FILES, path),
         }
     }
 }
@@ -90,8 +100,7 @@ impl Folder {
                         "its name ends otherwise than with .sql: it would not be deployed; rename it",
                     ));
                 }
-                let is_elsewhere = ["static/", "seeds/"].iter().any(|folder| path.starts_with(folder));
-                if path.ends_with(".sql") && !is_elsewhere {
+                if path.ends_with(".sql") && !is_elsewhere(&path) {
                     faults.push(Fault::of(&path, OUTSIDE));
                 }
                 continue;
@@ -110,6 +119,18 @@ impl Folder {
     }
 }
 
+/// Whether something is looked at because of its path: it is in a folder that is deployed, or is one, or its name says that it is SQL.
+fn is_looked_at(path: &str) -> bool {
+    let top = path.split_once('/').map_or(path, |(top, _)| top);
+    let is_sql = path.to_ascii_lowercase().ends_with(".sql") && !is_elsewhere(path);
+    is_sql || FOLDERS.iter().any(|(folder, _)| *folder == top)
+}
+
+/// Whether a deployment leaves alone what has this path.
+fn is_elsewhere(path: &str) -> bool {
+    ["static/", "seeds/"].iter().any(|folder| path.starts_with(folder))
+}
+
 /// Whether a file of a folder that is deployed would be one, if its name were written in small letters.
 fn ends_otherwise(path: &str) -> bool {
     let ending = path.len().saturating_sub(4);
@@ -122,8 +143,12 @@ const OUTSIDE: &str = "this is in none of migrations/, functions/, views/ and te
 
 fn read_manifest(folder: &Path) -> Result<Manifest, Fault> {
     let path = folder.join(manifest::FILE);
-    match fs::read(&path) {
+    match own::read(&path) {
         Ok(bytes) => Manifest::parse(&text::of_bytes(manifest::FILE, &bytes)?),
+        // It is there, and is no file.
+        Err(error) if error.kind() == io::ErrorKind::Other => {
+            Err(Fault::of(manifest::FILE, error.to_string()))
+        }
         Err(error) => Err(Fault::of(
             "",
             format!(
@@ -135,7 +160,7 @@ fn read_manifest(folder: &Path) -> Result<Manifest, Fault> {
 }
 
 fn read_file(path: &str, place: &Path) -> Result<String, Fault> {
-    let bytes = fs::read(place).map_err(|error| Fault::of(path, format!("cannot read it: {error}")))?;
+    let bytes = own::read(place).map_err(|error| Fault::of(path, format!("cannot read it: {error}")))?;
     text::without_psql(path, &text::of_bytes(path, &bytes)?)
 }
 
@@ -156,13 +181,17 @@ fn collect(folder: &Path, top: &Path, paths: &mut Vec<(String, PathBuf)>, faults
         if name.starts_with('.') || name.ends_with('~') {
             continue;
         }
-        if place.is_dir() {
-            collect(&place, top, paths, faults);
-        } else {
-            let below = place.strip_prefix(top).unwrap_or(&place);
-            let parts: Vec<String> =
-                below.iter().map(|part| part.to_string_lossy().nfc().collect()).collect();
-            paths.push((parts.join("/"), place));
+        let below = place.strip_prefix(top).unwrap_or(&place);
+        let parts: Vec<String> = below.iter().map(|part| part.to_string_lossy().nfc().collect()).collect();
+        let path = parts.join("/");
+        match entry.file_type() {
+            Ok(known) if known.is_dir() => collect(&place, top, paths, faults),
+            Ok(known) if known.is_file() => paths.push((path, place)),
+            Ok(known) if is_looked_at(&path) => {
+                faults.extend(own::refusal(known).map(|why| Fault::of(&path, why)));
+            }
+            Ok(_) => {}
+            Err(error) => faults.push(Fault::of(&path, format!("cannot read it: {error}"))),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::Fault;
+use crate::{Fault, own};
 
 /// How a file of rows is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,10 @@ pub enum Format {
     /// A JSON object in each line.
     Ndjson,
 }
+
+/// The endings of seeds.
+pub const ENDINGS: [(&str, Format); 3] =
+    [("sql", Format::Sql), ("csv", Format::Csv), ("ndjson", Format::Ndjson)];
 
 /// A file that fills a table, or runs statements.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,28 +41,39 @@ pub fn find(folder: &Path, environment: Option<&str>) -> Result<Vec<Seed>, Vec<F
     let (mut seeds, mut faults) = (Vec::new(), Vec::new());
     add(folder, "seeds", &mut seeds, &mut faults);
     if let Some(environment) = environment {
-        add(folder, &format!("seeds/{environment}"), &mut seeds, &mut faults);
+        let below = format!("seeds/{environment}");
+        if !faults.iter().any(|fault| fault.path == below) {
+            add(folder, &below, &mut seeds, &mut faults);
+        }
     }
     if faults.is_empty() { Ok(seeds) } else { Err(faults) }
 }
 
 fn add(folder: &Path, below: &str, seeds: &mut Vec<Seed>, faults: &mut Vec<Fault>) {
+    let Ok(known) = fs::symlink_metadata(folder.join(below)) else { return };
+    if let Some(why) = own::refusal(known.file_type()) {
+        return faults.push(Fault::of(below, why));
+    }
     let Ok(entries) = fs::read_dir(folder.join(below)) else { return };
     let mut found = Vec::new();
     for entry in entries.filter_map(Result::ok) {
         let name: String = entry.file_name().to_string_lossy().nfc().collect();
         let is_left =
             name.starts_with('.') || name.ends_with('~') || name.to_uppercase().starts_with("README");
-        if is_left || entry.path().is_dir() {
-            continue;
-        }
         let path = format!("{below}/{name}");
-        if !is_of(folder, &entry.path()) {
-            faults.push(Fault::of(
-                &path,
-                "it is no file of this folder: a link to elsewhere, or a device, is no seed",
-            ));
-            continue;
+        match entry.file_type() {
+            _ if is_left => continue,
+            Ok(known) if known.is_dir() => continue,
+            Ok(known) => {
+                if let Some(why) = own::refusal(known) {
+                    faults.push(Fault::of(&path, why));
+                    continue;
+                }
+            }
+            Err(error) => {
+                faults.push(Fault::of(&path, format!("cannot read it: {error}")));
+                continue;
+            }
         }
         match of_name(&name) {
             Some((format, table)) => found.push(Seed { path, place: entry.path(), format, table: table.to_owned() }),
@@ -69,21 +84,10 @@ fn add(folder: &Path, below: &str, seeds: &mut Vec<Seed>, faults: &mut Vec<Fault
     seeds.append(&mut found);
 }
 
-/// Whether something is a file that is in the folder itself: a folder may be anybody's, and a link may lead to what is not theirs.
-fn is_of(folder: &Path, place: &Path) -> bool {
-    let real = fs::canonicalize(place).and_then(|place| Ok(place.starts_with(fs::canonicalize(folder)?)));
-    real.unwrap_or(false) && fs::metadata(place).is_ok_and(|known| known.is_file())
-}
-
 /// Format and table of a file's name, such as `010-entry.csv`.
 fn of_name(name: &str) -> Option<(Format, &str)> {
     let (stem, ending) = name.rsplit_once('.')?;
-    let format = match ending {
-        "sql" => Format::Sql,
-        "csv" => Format::Csv,
-        "ndjson" => Format::Ndjson,
-        _ => return None,
-    };
+    let (_, format) = *ENDINGS.iter().find(|(known, _)| *known == ending)?;
     let digits = stem.bytes().take_while(u8::is_ascii_digit).count();
     let table = match stem[digits..].strip_prefix(['-', '_']) {
         Some(table) if digits > 0 => table,
@@ -124,9 +128,6 @@ mod tests {
         assert_eq!(paths(None), ["seeds/1-a.sql", "seeds/2-b.csv"]);
         assert_eq!(paths(Some("test")), ["seeds/1-a.sql", "seeds/2-b.csv", "seeds/test/0-c.csv"]);
         assert_eq!(paths(Some("other")), ["seeds/1-a.sql", "seeds/2-b.csv"]);
-        std::os::unix::fs::symlink("/dev/zero", folder.path().join("seeds/zero.sql")).unwrap();
-        assert!(find(folder.path(), None).unwrap_err()[0].message.contains("no file of this folder"));
-        fs::remove_file(folder.path().join("seeds/zero.sql")).unwrap();
         write("seeds/entry.xlsx");
         assert_eq!(find(folder.path(), None).unwrap_err()[0].path, "seeds/entry.xlsx");
     }

@@ -125,6 +125,12 @@ impl Link {
         self.aborted.get() || self.place.gave_way()
     }
 
+    /// The connection is to end, as there is no room for it any more.
+    pub(crate) fn give_way(&self) {
+        self.place.give_way();
+        self.wake();
+    }
+
     /// Whether the connection is to end once nothing runs on it.
     pub(crate) fn is_draining(&self) -> bool {
         self.listener.is_draining()
@@ -165,6 +171,11 @@ impl Registered {
     /// Its request runs: the connection does not give way.
     pub(crate) fn stay(&self) {
         self.shared.places.stay(&self.link);
+    }
+
+    /// Whether it has one of the places for HTTP.
+    pub(crate) fn has_place(&self) -> bool {
+        self.link.place.is_taken()
     }
 
     /// Names this task as the one to be woken. Once, at its beginning: a task's waker stays the same.

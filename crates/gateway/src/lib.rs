@@ -22,6 +22,7 @@
 //! - `bodies`: how much memory bodies hold. `replies`: how much replies do. `memory`: gives it back to the system.
 //! - `notes`: what the kernel has refused, for the owner's log.
 //! - `refusal`: answers that the gateway gives by itself.
+//! - `parting`: connections that are read on after their last answer.
 //! - `places`: how many connections there are, and which of them gives way. `accept`: takes connections in.
 //!   `turning_away`, `handshakes`: how it ends without resetting anybody. `watch`: watches descriptors of the owner.
 //! - `lines`: takes lines of JSON into buckets.
@@ -73,6 +74,7 @@ pub mod listener;
 mod memory;
 mod notes;
 mod origin;
+pub mod parting;
 mod places;
 pub mod reads;
 mod refusal;
@@ -96,6 +98,7 @@ pub use lines::report::{ConnectionReport, LinesReport, Trouble};
 pub use lines::shares::{LineShares, Room};
 pub use lines::terms::Terms;
 pub use listener::{Listener, Sharing, address_is_free};
+pub use parting::Parting;
 pub use replies::SMALL_REPLY;
 pub use server::{Arrived, Poured, Server, Source};
 pub use tickets::Ticket;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::parting::Parting;
+
 /// Limits of a server. They can be changed while it runs; what has begun keeps the time it was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -53,6 +55,13 @@ pub struct Limits {
     pub max_lines: usize,
     /// How long a client for lines may be out of reach before its connection is closed, in whole seconds. Default 2 min.
     pub vanish_timeout: Duration,
+    /// How long a connection is read on after an answer that ends it, as its client may still be sending. Default 5 s without a byte,
+    /// 30 s in all.
+    pub parting: Parting,
+    /// The same after a line that ends a connection for lines. Default 1 s, 5 s.
+    pub parting_of_lines: Parting,
+    /// Connections that are read on so. Beyond: the one that was answered first is closed. Default 256.
+    pub max_parting: usize,
     /// Streams of one HTTP/2 connection at a time; taken in when the connection begins. Default 128.
     pub max_streams: u32,
     /// Bytes that are read ahead on an HTTP/1 connection while a request runs. A client that has sent more is
@@ -88,6 +97,9 @@ impl Default for Limits {
             first_line_timeout: Duration::from_secs(600),
             max_lines: 256 << 20,
             vanish_timeout: Duration::from_secs(120),
+            parting: Parting { quiet: Duration::from_secs(5), time: Duration::from_secs(30) },
+            parting_of_lines: Parting { quiet: Duration::from_secs(1), time: Duration::from_secs(5) },
+            max_parting: 256,
             max_streams: 128,
             max_pipelined: 16 << 10,
             half_close: false,

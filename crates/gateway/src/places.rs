@@ -1,7 +1,7 @@
 //! The places of connections for HTTP, and who has to go when all are taken.
 //!
 //! A connection costs its client nothing and takes a place here, of which there are only so many. So one that waits for its
-//! client gives its place up to who comes: first one that has said nothing, then the one that has asked nothing for longest,
+//! client gives its place up to who comes: first one that has been told its end and is only read on, then one that has said nothing, then the one that has asked nothing for longest,
 //! then one whose request does not come, then one whose response is not taken. Those whose requests run stay. A client that
 //! was served may ask again on another connection, as it must know anyway that idle ones end.
 
@@ -15,6 +15,8 @@ use crate::connection::Link;
 /// What a connection waits for; the order is that in which they give way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WaitsFor {
+    /// It has its last answer, and the client may still be sending.
+    Farewell,
     FirstWord,
     NextRequest,
     RestOfRequest,
@@ -42,6 +44,15 @@ impl Place {
     /// Whether the connection is to end, as another has its place.
     pub(crate) fn gave_way(&self) -> bool {
         self.gave_way.get()
+    }
+
+    pub(crate) fn give_way(&self) {
+        self.gave_way.set(true);
+    }
+
+    /// Whether it is one.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.entry.get().is_some()
     }
 }
 
@@ -80,8 +91,7 @@ impl Places {
         let first = self.rings.borrow().first().cloned();
         let Some(link) = first else { return false };
         self.leave(&link);
-        link.place.gave_way.set(true);
-        link.wake();
+        link.give_way();
         true
     }
 }
@@ -169,20 +179,26 @@ mod tests {
 
     use super::*;
 
-    const ALL: [WaitsFor; KINDS] =
-        [WaitsFor::FirstWord, WaitsFor::NextRequest, WaitsFor::RestOfRequest, WaitsFor::Reader];
+    const ALL: [WaitsFor; KINDS] = [
+        WaitsFor::Farewell,
+        WaitsFor::FirstWord,
+        WaitsFor::NextRequest,
+        WaitsFor::RestOfRequest,
+        WaitsFor::Reader,
+    ];
 
     #[test]
     fn who_waits_for_the_least_and_for_longest_goes_first() {
         let mut rings = Rings::default();
-        let [reader, old, young, silent, busy] =
-            ["reader", "old", "young", "silent", "busy"].map(|name| rings.insert(name));
+        let [reader, old, young, silent, parting, busy] =
+            ["reader", "old", "young", "silent", "parting", "busy"].map(|name| rings.insert(name));
         assert_eq!(rings.first(), None);
         for (entry, what) in [
             (reader, WaitsFor::Reader),
             (young, WaitsFor::NextRequest),
             (old, WaitsFor::NextRequest),
             (silent, WaitsFor::FirstWord),
+            (parting, WaitsFor::Farewell),
             (busy, WaitsFor::FirstWord),
         ] {
             rings.wait(entry, what);
@@ -192,7 +208,8 @@ mod tests {
         rings.wait(young, WaitsFor::RestOfRequest);
         rings.wait(young, WaitsFor::NextRequest);
         rings.wait(old, WaitsFor::NextRequest);
-        let order = [(silent, "silent"), (old, "old"), (young, "young"), (reader, "reader")];
+        let order =
+            [(parting, "parting"), (silent, "silent"), (old, "old"), (young, "young"), (reader, "reader")];
         for (entry, name) in order {
             assert_eq!(rings.first(), Some(&name));
             rings.remove(entry);

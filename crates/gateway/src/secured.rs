@@ -11,7 +11,6 @@ use std::net::Shutdown;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use socket2::SockRef;
 use tls::session::LONGEST_HANDSHAKE;
@@ -24,6 +23,7 @@ use crate::connection::{Peer, Registered};
 use crate::failures::FailedHandshake;
 use crate::handshake_time::Place;
 use crate::origin::Origin;
+use crate::parting::read_on;
 use crate::places::WaitsFor;
 use crate::shared::Shared;
 use crate::stream::Stream;
@@ -281,30 +281,14 @@ impl Secured {
     }
 }
 
-/// Bytes that a client may send after it was refused, and for how long.
-const LINGER: usize = 64 << 10;
-const LINGER_TIME: Duration = Duration::from_secs(2);
-
 impl Secured {
     /// Reads on for a little while after an alert: a socket that is closed while bytes wait in it sends a reset, which can overtake the
     /// alert in the client.
     async fn linger(&mut self, place: &Registered) {
-        let shared = &place.shared;
         if SockRef::from(&self.socket).shutdown(Shutdown::Write).is_err() {
             return;
         }
-        place.set_deadline(shared.clock.after(LINGER_TIME));
-        let mut left = LINGER;
-        poll_fn(|context| {
-            while left > 0 && !place.link.is_aborted() && !place.link.take_expired() {
-                match shared.with_read_buffer(|buffer| self.poll_drain(context, buffer)) {
-                    Poll::Ready(Ok(read @ 1..)) => left = left.saturating_sub(read),
-                    Poll::Ready(_) => break,
-                    Poll::Pending => return Poll::Pending,
-                }
-            }
-            Poll::Ready(())
-        })
-        .await;
+        read_on(place, place.shared.limits().parting, |context, buffer| self.poll_drain(context, buffer))
+            .await;
     }
 }

@@ -20,6 +20,7 @@ use crate::lines::Admission;
 use crate::listener::ListenerState;
 use crate::memory::Memory;
 use crate::notes::Notes;
+use crate::parting::Partings;
 use crate::places::Places;
 use crate::reads::{LastRead, Reads};
 use crate::replies::{Replies, Reply, SMALL_REPLY};
@@ -56,10 +57,14 @@ pub(crate) struct Shared {
     pub is_proxy: Cell<fn(Option<IpAddr>) -> bool>,
     pub failures: Failures,
     pub places: Places,
+    /// Connections that are read on after their last answer.
+    pub partings: Partings,
     /// Connections of HTTP/2 that are open.
     pub http2_connections: Cell<usize>,
     /// Their streams that are open.
     pub http2_streams: Cell<usize>,
+    /// Bodies of streams that are read on although their requests were refused.
+    pub refused_bodies: Cell<usize>,
     pub connections: RefCell<Slab<Rc<Link>>>,
     pub listeners: RefCell<Vec<Rc<ListenerState>>>,
     pub tickets: RefCell<Tickets>,
@@ -109,8 +114,10 @@ impl Shared {
             is_proxy: Cell::new(|_| false),
             failures: Failures::default(),
             places: Places::default(),
+            partings: Partings::default(),
             http2_connections: Cell::new(0),
             http2_streams: Cell::new(0),
+            refused_bodies: Cell::new(0),
             connections: RefCell::default(),
             listeners: RefCell::default(),
             tickets: RefCell::default(),

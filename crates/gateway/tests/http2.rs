@@ -10,7 +10,7 @@ use crate::frames::{
 };
 use crate::harness::{Event, PATIENCE, Running};
 use bytes::Bytes;
-use gateway::Limits;
+use gateway::{Limits, Parting};
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper::{Request, Response};
@@ -496,6 +496,38 @@ fn a_client_whose_body_comes_at_once_or_is_refused_is_told_nothing_else() {
     let heads: Vec<_> = (0..25).map(|_| ("x", &*long)).collect();
     ask(11, begin(11, &heads), 503);
     assert_eq!(running.run(|server| server.counters().rejects), [(400, 1), (413, 1), (417, 1), (503, 1)]);
+}
+
+#[test]
+fn a_stream_that_is_refused_is_read_on_for_a_while_and_then_reset_without_an_error() {
+    const LONG: Duration = Duration::from_secs(600);
+    let short = Duration::from_millis(100);
+    for (parting, sends) in
+        [(Parting { quiet: short, time: LONG }, false), (Parting { quiet: LONG, time: short }, true)]
+    {
+        let running = Running::start(Limits { max_body: 100, parting, ..Limits::default() });
+        let mut stream = raw(&running, NO_TABLE);
+        stream.write_all(&post(1, END_HEADERS, "/echo", &[("content-length", "9000000")])).unwrap();
+        let (kind, block) = next_of(&mut stream, 1);
+        assert_eq!((kind, status_of(&block)), (HEADERS, 413));
+        assert_eq!(next_of(&mut stream, 1).0, DATA);
+        // What comes meanwhile is let in, and thrown away.
+        let sent = frame(DATA, 0, 1, &[0; 1000]);
+        (0..if sends { 60 } else { 0 }).for_each(|_| stream.write_all(&sent).unwrap());
+        let (kind, payload) = next_of(&mut stream, 1);
+        assert_eq!((kind, error_of(kind, &payload)), (RESET, 0));
+        stream.write_all(&headers(3, END_STREAM | END_HEADERS, "/")).unwrap();
+        assert_eq!(status_of(&next_of(&mut stream, 3).1), 200, "others of the connection go on");
+    }
+    // Of more than a few each is reset at once.
+    let parting = Parting { quiet: LONG, time: LONG };
+    let running = Running::start(Limits { max_body: 100, max_parting: 2, parting, ..Limits::default() });
+    let mut stream = raw(&running, NO_TABLE);
+    for id in [1, 3, 5] {
+        stream.write_all(&post(id, END_HEADERS, "/echo", &[("content-length", "101")])).unwrap();
+        assert_eq!(next_of(&mut stream, id).0, HEADERS);
+    }
+    assert_eq!((next_of(&mut stream, 5).0, next_of(&mut stream, 5).0), (DATA, RESET));
 }
 
 #[test]

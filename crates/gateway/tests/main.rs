@@ -9,6 +9,7 @@ mod line_fairness;
 mod lines;
 mod listeners;
 mod noise;
+mod parting;
 mod reading;
 mod refusals;
 mod taking;

@@ -7,6 +7,8 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use problem::Meaning;
 
+use super::size;
+
 /// Why a line was refused.
 #[derive(Clone, Debug)]
 pub struct Refusal {
@@ -77,6 +79,13 @@ impl Refusal {
     /// Of a line that has more bytes than it may.
     pub fn too_long(longest: usize) -> Refusal {
         let message = format!("line longer than {longest} bytes");
+        Refusal { sqlstate: *b"54000", message }
+    }
+
+    /// Of a row for a table that has more text than it may.
+    pub(crate) fn too_large() -> Refusal {
+        let most = size::LARGEST >> 20;
+        let message = format!("the row has more than {most} MB as text, and a table gets no more by lines");
         Refusal { sqlstate: *b"54000", message }
     }
 }

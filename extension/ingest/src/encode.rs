@@ -1,6 +1,7 @@
 //! Rows in COPY's binary format.
 
 use pgrx::pg_sys::{self, Datum, FmgrInfo, Oid};
+use spool::Spool;
 
 use super::columns::Column;
 use super::convert::Kind;
@@ -16,9 +17,8 @@ pub(crate) struct Encoder<'r, 'a> {
     rows: &'r Rows<'a>,
     places: std::slice::Iter<'r, u32>,
     fields: Vec<Field>,
-    /// What has been written; it has been fetched up to `fetched`.
-    written: Vec<u8>,
-    fetched: usize,
+    /// What has been written, and not been fetched yet. A row may have a thousand times as much as is fetched at once.
+    written: Spool,
     is_over: bool,
 }
 
@@ -72,38 +72,37 @@ impl<'r, 'a> Encoder<'r, 'a> {
             rows,
             places: places.iter(),
             fields: columns.iter().map(field).collect(),
-            written: HEAD.to_vec(),
-            fetched: 0,
+            written: Spool::from(HEAD.to_vec()),
             is_over: false,
         }
     }
 
     /// The next bytes, as many as there is room for; none at the end.
     pub(crate) fn fetch(&mut self, room: &mut [u8]) -> usize {
-        self.written.drain(..self.fetched);
-        self.fetched = 0;
         while self.written.len() < room.len() && !self.is_over {
             match self.places.next() {
                 Some(place) => self.write(*place as usize),
                 None => {
-                    self.written.extend_from_slice(&END);
+                    self.written.end().extend_from_slice(&END);
                     self.is_over = true;
                 }
             }
         }
-        self.fetched = room.len().min(self.written.len());
-        room[..self.fetched].copy_from_slice(&self.written[..self.fetched]);
-        self.fetched
+        let count = room.len().min(self.written.len());
+        room[..count].copy_from_slice(&self.written.rest()[..count]);
+        self.written.take(count);
+        count
     }
 
     fn write(&mut self, place: usize) {
         let (values, nulls) = self.rows.row(place);
-        self.written.extend_from_slice(&(self.fields.len() as i16).to_be_bytes());
+        let to = self.written.end();
+        to.extend_from_slice(&(self.fields.len() as i16).to_be_bytes());
         for field in &mut self.fields {
             if nulls[field.place] {
-                self.written.extend_from_slice(&(-1i32).to_be_bytes());
+                to.extend_from_slice(&(-1i32).to_be_bytes());
             } else {
-                field.form.write(values[field.place], &mut self.written);
+                field.form.write(values[field.place], to);
             }
         }
     }

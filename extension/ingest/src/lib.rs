@@ -6,7 +6,7 @@
 //!   [`input`]: by the types' own.
 //! - [`bucket`]: a bucket, and what became of it; [`read`]: its lines, read: rows, and lines that are refused.
 //! - [`write`](mod@write): all of it together.
-//! - [`arena`]: the memory of a bucket's values; [`scratch`]: of what a conversion needs meanwhile.
+//! - [`arena`]: the memory of a bucket's values; [`scratch`]: of what a conversion needs meanwhile; [`size`]: how large a row is as text.
 //! - [`store`]: writing rows; those that the target refuses are found by halving.
 //! - [`table`]: tables as targets; [`copy`] with [`mod@encode`], and [`insert`]: the two ways into them.
 //! - [`progress`]: what producers have had committed in tables.
@@ -29,6 +29,7 @@ mod letters;
 pub mod progress;
 mod read;
 pub mod scratch;
+mod size;
 pub mod store;
 pub mod table;
 pub mod target;

@@ -9,7 +9,8 @@ use super::bucket::{Bucket, Written};
 use super::columns::{Column, Columns};
 use super::letters::Letters;
 use super::scratch::Scratch;
-use super::target::Held;
+use super::size;
+use super::target::{Held, HeldPlace};
 
 /// Rows that lines have become.
 pub(crate) struct Rows<'a> {
@@ -83,6 +84,7 @@ pub(crate) fn read<'a>(
     letters: &mut Letters<'a>,
 ) -> Rows<'a> {
     let mut reader = Reader::new(target.columns());
+    reader.measures = matches!(target.place, HeldPlace::Table(_));
     let mut cut = bucket.cut.iter().peekable();
     for line in Lines::of(bucket.lines) {
         reader.rows.lines += 1;
@@ -112,6 +114,8 @@ struct Reader<'a> {
     /// An object of the keys that have no column, of the line that is read.
     rest: String,
     scratch: Scratch,
+    /// Whether rows are measured here: a queue measures what it takes, from whomever it comes.
+    measures: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -126,7 +130,7 @@ impl<'a> Reader<'a> {
             columns,
             arena: Arena::default(),
         };
-        Reader { rows, rest: String::new(), scratch: Scratch::new() }
+        Reader { rows, rest: String::new(), scratch: Scratch::new(), measures: false }
     }
 
     fn finish(self) -> Rows<'a> {
@@ -168,7 +172,18 @@ impl<'a> Reader<'a> {
         if let Some(column) = self.rows.columns.line {
             self.set(start, column, Value::Nested(text))?;
         }
-        self.check_what_is_left_null(start)
+        self.check_what_is_left_null(start)?;
+        if self.measures && size::may_be_large(text) { self.measure(start) } else { Ok(()) }
+    }
+
+    /// Refuses a row that is too large as text.
+    fn measure(&self, start: usize) -> Result<(), Refusal> {
+        let row = |place: usize| start + place;
+        let given = |column: &&Column| !self.rows.nulls[row(column.place)];
+        let columns = self.rows.columns.all().iter().filter(given);
+        let values = columns.map(|column| (self.rows.values[row(column.place)], column.kind_of_data.0));
+        // SAFETY: what has been converted is of the columns' types, and lines are read inside a transaction.
+        if unsafe { size::fits(values, &self.scratch) } { Ok(()) } else { Err(Refusal::too_large()) }
     }
 
     /// Of a key that comes twice the last counts. What comes before it is converted as well, which costs less than to look

@@ -74,13 +74,6 @@ impl Connection {
         self.take_note(read, buffer.len())
     }
 
-    /// As [`Self::poll_read`], of what nobody looks at any more.
-    pub(super) fn poll_drain(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<Option<usize>> {
-        ready!(self.poll_turn(context));
-        let read = self.stream.poll_drain(context, buffer);
-        self.take_note(read, buffer.len())
-    }
-
     fn take_note(&mut self, read: Poll<io::Result<usize>>, room: usize) -> Poll<Option<usize>> {
         match ready!(read) {
             Ok(0) => {

@@ -21,8 +21,8 @@ use crate::shared::{HTTP2_STREAM, Shared};
 
 /// Why there is no request.
 pub(super) enum Unreceived {
-    /// It is answered with an error.
-    Refused(Refusal),
+    /// It is answered with an error. The client may still be sending the body.
+    Refused(Refusal, Option<RecvStream>),
     /// The client has reset the stream, or left, or broken the protocol: nobody waits for an answer.
     Gone,
 }
@@ -58,16 +58,19 @@ pub(super) fn begin(
     shared: &Rc<Shared>,
     peer: &Peer,
     request: http::Request<RecvStream>,
-) -> Result<Begun, Refusal> {
+) -> Result<Begun, Unreceived> {
     let (parts, body) = request.into_parts();
-    let message = head(shared, &parts, peer).map_err(|reject| refusal(reject, &parts))?;
+    let body = (!body.is_end_stream()).then_some(body);
+    let message = match head(shared, &parts, peer) {
+        Ok(message) => message,
+        Err(reject) => return Err(Unreceived::Refused(refusal(reject, &parts), body)),
+    };
     // Whoever expects anything else has been refused.
     let is_awaited = parts.headers.contains_key(EXPECT);
     let mut charge = Charge::new(shared);
-    let body = (!body.is_end_stream()).then_some(body);
     match charge.grow_to(HTTP2_STREAM + message.len(), body.is_none()) {
         Ok(()) => Ok(Begun { message, charge, body, is_awaited }),
-        Err(reject) => Err(Refusal::of_message(reject, &message)),
+        Err(reject) => Err(Unreceived::Refused(Refusal::of_message(reject, &message), body)),
     }
 }
 
@@ -79,11 +82,13 @@ impl Begun {
         respond: &mut SendResponse<Piece>,
     ) -> Result<(Vec<u8>, Charge), Unreceived> {
         let Begun { mut message, mut charge, body, is_awaited } = self;
-        let Some(body) = body else { return Ok((message, charge)) };
+        let Some(mut body) = body else { return Ok((message, charge)) };
         let waiting = is_awaited.then_some(respond);
-        match read_body(shared, body, waiting, &mut message, &mut charge).await {
+        match read_body(shared, &mut body, waiting, &mut message, &mut charge).await {
             Ok(()) => Ok((message, charge)),
-            Err(Ending::Reject(reject)) => Err(Unreceived::Refused(Refusal::of_message(reject, &message))),
+            Err(Ending::Reject(reject)) => {
+                Err(Unreceived::Refused(Refusal::of_message(reject, &message), Some(body)))
+            }
             Err(Ending::Gone) => Err(Unreceived::Gone),
         }
     }
@@ -97,7 +102,7 @@ fn refusal(reject: Reject, parts: &Parts) -> Refusal {
 /// Reads the body. A client that is `waiting` is told to send it, unless it comes by itself.
 async fn read_body(
     shared: &Shared,
-    mut body: RecvStream,
+    body: &mut RecvStream,
     mut waiting: Option<&mut SendResponse<Piece>>,
     message: &mut Vec<u8>,
     charge: &mut Charge,

@@ -1,5 +1,6 @@
 //! The life of a stream: its request is received, handed to the owner, and answered.
 
+use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
@@ -8,13 +9,14 @@ use std::task::{Context, Poll};
 use h2::RecvStream;
 use h2::server::SendResponse;
 use message::id::Kept;
+use tokio::time::timeout;
 
 use super::activity::OpenStream;
 use super::request::{self, Begun, Unreceived};
 use super::response::{self, Piece, Shape};
 use crate::bodies::GAVE_WAY;
 use crate::connection::Peer;
-use crate::refusal::Refusal;
+use crate::parting::Parting;
 use crate::replies::Reply;
 use crate::shared::Shared;
 use crate::this_thread;
@@ -51,14 +53,15 @@ async fn serve(
     open: Rc<OpenStream>,
     peer: Rc<Peer>,
     is_head: bool,
-    begun: Result<Begun, Refusal>,
+    begun: Result<Begun, Unreceived>,
     mut respond: SendResponse<Piece>,
 ) -> Option<()> {
     let mut id = None;
     let received = match begun {
         Ok(begun) => begun.receive(&shared, &mut respond).await,
-        Err(refusal) => Err(Unreceived::Refused(refusal)),
+        Err(unreceived) => Err(unreceived),
     };
+    let mut rest = None;
     let reply = match received {
         Ok((message, charge)) => {
             id = Some(Kept::of(&message));
@@ -67,16 +70,56 @@ async fn serve(
             drop(charge);
             reply
         }
-        Err(Unreceived::Refused(refusal)) => {
+        Err(Unreceived::Refused(refusal, body)) => {
             shared.tally.reject(refusal.reject.status);
             if refusal.reject == GAVE_WAY {
                 open.has_given_way();
+            } else {
+                rest = body;
             }
             refusal.response().into()
         }
         Err(Unreceived::Gone) => return None,
     };
-    response::send(&shared, reply, Shape { is_head, id, hsts: peer.hsts() }, open, respond).await
+    let sent = response::send(&shared, reply, Shape { is_head, id, hsts: peer.hsts() }, open, respond).await;
+    if let Some(rest) = rest {
+        read_on(&shared, rest).await;
+    }
+    sent
+}
+
+/// Reads a body on that nobody wants, until its client ends the stream or has no more time. The stream is reset then, which says that
+/// nothing is wrong and the rest may stay where it is (RFC 9113, 8.1). But curl 7.88 does not look at an answer that comes with a
+/// reset, and Java 17 at none before all of the body is sent.
+async fn read_on(shared: &Shared, mut body: RecvStream) {
+    let Some(_refused) = RefusedBody::new(shared) else { return };
+    let Parting { quiet, time } = shared.limits().parting;
+    let end = async {
+        while let Ok(Some(Ok(chunk))) = timeout(quiet, poll_fn(|context| body.poll_data(context))).await {
+            let _ = body.flow_control().release_capacity(chunk.len());
+        }
+    };
+    let _ = timeout(time, end).await;
+}
+
+/// Bodies that are read on at a time: as many as connections. The streams of others are reset at once.
+struct RefusedBody<'a>(&'a Cell<usize>);
+
+impl<'a> RefusedBody<'a> {
+    fn new(shared: &'a Shared) -> Option<Self> {
+        let count = &shared.refused_bodies;
+        let has_room = count.get() < shared.limits().max_parting;
+        has_room.then(|| {
+            count.set(count.get() + 1);
+            Self(count)
+        })
+    }
+}
+
+impl Drop for RefusedBody<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
 }
 
 /// Hands the request to the owner and waits for its reply; none if the client leaves before.

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use spool::Spool;
 use tokio::time::{Instant, Interval, interval_at};
 use wire::{Answer, Failure, Hello, Origin, Refusal, Work, Written, reply};
 
@@ -15,20 +16,17 @@ use super::stream::{Listening, Stream};
 use crate::clock::NEVER;
 use crate::connection::Link;
 use crate::counters::add;
+use crate::parting::read_on;
 use crate::server::Source;
 
 /// What may wait to be read by the client before its lines are read no more.
 const UNREAD: usize = 64 << 10;
-/// How long a client that is told an error may go on sending before it is cut off.
-const LINGER: Duration = Duration::from_secs(1);
 /// How often it is seen whether a client has gone, while its lines cannot be written.
 const LOOK: Duration = Duration::from_secs(5);
-/// How much it may send meanwhile.
-const LINGER_BYTES: usize = 1 << 20;
 
 /// What is to be written to the client.
 struct Outbox {
-    bytes: RefCell<Vec<u8>>,
+    bytes: RefCell<Spool>,
     /// The last line is among them.
     closing: Cell<bool>,
     link: Rc<Link>,
@@ -37,7 +35,7 @@ struct Outbox {
 
 impl Outbox {
     fn say(&self, line: &str) {
-        self.bytes.borrow_mut().extend_from_slice(line.as_bytes());
+        self.bytes.borrow_mut().end().extend_from_slice(line.as_bytes());
         self.link.wake();
     }
 
@@ -200,22 +198,21 @@ impl Connection {
     /// Writes what the socket takes. True if nothing is left.
     fn write_some(&mut self, context: &mut Context<'_>, outbox: &Outbox) -> Result<bool, ()> {
         let mut bytes = outbox.bytes.borrow_mut();
-        let mut done = 0;
-        while done < bytes.len() {
-            match self.socket.poll_write(context, [&bytes[done..], &[]]) {
+        let mut has_written = false;
+        while !bytes.is_empty() {
+            match self.socket.poll_write(context, [bytes.rest(), &[]]) {
                 Poll::Ready(Ok(written)) => {
                     add(&self.place.shared.tally.bytes_out, written);
-                    done += written;
+                    bytes.take(written);
+                    has_written |= written > 0;
                 }
                 Poll::Ready(Err(_)) => return Err(()),
                 Poll::Pending => break,
             }
         }
-        if done == bytes.len() {
-            bytes.clear();
+        if bytes.is_empty() {
             self.place.set_deadline(NEVER);
-        } else if done > 0 || self.place.link.deadline() == NEVER {
-            bytes.drain(..done);
+        } else if has_written || self.place.link.deadline() == NEVER {
             let shared = &self.place.shared;
             self.place.set_deadline(shared.clock.after(shared.limits().write_timeout));
         }
@@ -241,19 +238,7 @@ impl Connection {
         if self.socket.shut_down_writing().is_err() {
             return;
         }
-        self.place.set_deadline(self.place.shared.clock.after(LINGER));
-        let shared = Rc::clone(&self.place.shared);
-        let mut left = LINGER_BYTES;
-        poll_fn(|context| {
-            while left > 0 && !self.place.link.is_aborted() && !self.place.link.take_expired() {
-                match shared.with_read_buffer(|buffer| self.socket.poll_drain(context, buffer)) {
-                    Poll::Ready(Ok(read @ 1..)) => left = left.saturating_sub(read),
-                    Poll::Ready(_) => break,
-                    Poll::Pending => return Poll::Pending,
-                }
-            }
-            Poll::Ready(())
-        })
-        .await;
+        let parting = self.place.shared.limits().parting_of_lines;
+        read_on(&self.place, parting, |context, buffer| self.socket.poll_drain(context, buffer)).await;
     }
 }
