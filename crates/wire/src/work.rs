@@ -241,8 +241,15 @@ mod tests {
         let plain = of(queue, None);
         assert_eq!(Work::parse(&plain.head()).unwrap(), (plain, b"".as_slice()));
         let rejected = vec![Rejected { line: 1, code: "22P02".into(), error: "no".into() }];
-        let written =
-            Written { stored: 5, repeated: 1, rejected_count: 1, dropped: 1, rejected, sequence: 9 };
+        let written = Written {
+            stored: 5,
+            repeated: 1,
+            rejected_count: 1,
+            dropped: 1,
+            rejected,
+            sequence: 9,
+            unconfirmed: true,
+        };
         let answer = Answer::Written(written);
         assert_eq!(Answer::parse(&answer.write()), answer);
         assert!(matches!(Answer::parse(b"?"), Answer::Failed(failure) if !failure.is_final));

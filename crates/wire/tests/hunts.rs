@@ -222,6 +222,7 @@ mod hunts {
             dropped: random.u64(..),
             rejected: (0..random.usize(0..3)).map(|_| rejected(random)).collect(),
             sequence: random.i64(..),
+            unconfirmed: random.bool(),
         })
     }
 }

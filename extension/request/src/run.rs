@@ -383,8 +383,8 @@ impl Job<'_, '_> {
         let mut source = RequestSource::new(self.request, self.types);
         let mut confirmation = Confirmation::Given;
         let ran = current::with(self.request, path, self.client, self.types, || {
-            // SAFETY: by contract; nothing here owns memory while PostgreSQL is called.
             let confirmation = &mut confirmation;
+            // SAFETY: by contract; nothing here owns memory while PostgreSQL is called.
             let run = || unsafe {
                 let parameters = parameters(plan, bound, self.request, self.types, &mut source);
                 reads::note_ends(plan, bound, arguments, path);
