@@ -57,6 +57,8 @@ mod together {
     mod job_places;
     mod job_suspects;
     mod jobs;
+    mod kept_bodies;
+    mod kept_types;
     mod kernel_limits;
     mod large_bodies;
     mod layers;
@@ -142,6 +144,7 @@ mod together {
     mod squash;
     mod standby;
     mod steps;
+    mod taken_at_its_word;
     mod testing;
     mod unconfirmed;
     mod unfolding;

@@ -46,7 +46,13 @@ impl Http2 {
 
     /// Sends a GET on a stream of its own.
     pub fn get(&mut self, path: &str) -> Stream {
-        let request = Request::get(format!("http://localhost{path}")).body(()).expect("a request");
+        self.send("GET", path)
+    }
+
+    /// Sends a request without a body on a stream of its own.
+    pub fn send(&mut self, method: &str, path: &str) -> Stream {
+        let request = Request::builder().method(method).uri(format!("http://localhost{path}"));
+        let request = request.body(()).expect("a request");
         let (response, mut stream) = self.runtime.block_on(async {
             self.sender.clone().ready().await.expect("room").send_request(request, true).expect("it is sent")
         });

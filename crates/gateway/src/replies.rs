@@ -7,6 +7,8 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use bytes::Bytes;
+
 use crate::shared::Shared;
 
 /// A reply up to this length may be handed in without looking whether there is room.
@@ -29,21 +31,40 @@ impl Replies {
 
 /// A reply, and what it holds of the memory for all.
 pub(crate) struct Reply {
+    /// A [`message::Response`]; without its body where that is shared.
     pub bytes: Vec<u8>,
+    /// A body that others get, too: it is not copied.
+    pub shared: Option<Bytes>,
     pub held: Option<Held>,
 }
 
 impl Reply {
     pub(crate) fn new(shared: &Rc<Shared>, bytes: Vec<u8>) -> Self {
         let held = (bytes.len() > SMALL_REPLY).then(|| Held::new(shared, bytes.capacity()));
-        Self { bytes, held }
+        Self { bytes, shared: None, held }
+    }
+
+    /// One whose body others get, too. It counts as if it were this one's own, as it stays as long as this one does; of a reply to HEAD nothing does.
+    pub(crate) fn sharing(shared: &Rc<Shared>, head: Vec<u8>, body: Bytes, is_head: bool) -> Self {
+        let held = (!is_head && body.len() > SMALL_REPLY).then(|| Held::new(shared, head.len() + body.len()));
+        Self { bytes: head, shared: Some(body), held }
+    }
+
+    /// The body, if `own` is the one that stands in the message.
+    pub(crate) fn body<'r>(&'r self, own: &'r [u8]) -> &'r [u8] {
+        self.shared.as_deref().unwrap_or(own)
+    }
+
+    /// What a body lies in, from the start in the message or from 0 where it is shared.
+    pub(crate) fn long_body(&self) -> &[u8] {
+        self.shared.as_deref().unwrap_or(&self.bytes)
     }
 }
 
 /// A short one.
 impl From<Vec<u8>> for Reply {
     fn from(bytes: Vec<u8>) -> Self {
-        Self { bytes, held: None }
+        Self { bytes, shared: None, held: None }
     }
 }
 

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use addresses::Address;
+use bytes::Bytes;
 use dispatch::Arrival;
 use tls::Configuration;
 use tokio::runtime::{Builder, Runtime};
@@ -261,6 +262,13 @@ impl Server {
     /// of the next turn. False if the client has gone, or the request has a reply already.
     pub fn reply(&mut self, ticket: Ticket, response: Vec<u8>) -> bool {
         let reply = Reply::new(&self.shared, response);
+        self.shared.tickets.borrow_mut().reply(ticket, reply)
+    }
+
+    /// The same with a body that others get, too, which is not copied. `head` is a response without a body; `is_head` says that the request is one
+    /// of HEAD, whose client gets the body's length alone.
+    pub fn reply_sharing(&mut self, ticket: Ticket, head: Vec<u8>, body: Bytes, is_head: bool) -> bool {
+        let reply = Reply::sharing(&self.shared, head, body, is_head);
         self.shared.tickets.borrow_mut().reply(ticket, reply)
     }
 

@@ -390,6 +390,11 @@ impl<'a> Request<'a> {
         self.headers().find(|header| header.0 == name).map(|header| header.1)
     }
 
+    /// Bytes of the message.
+    pub fn size(&self) -> usize {
+        self.head.len() + self.table.len() + self.text.len() + self.body.len()
+    }
+
     /// The body, complete and without any transfer coding.
     pub fn body(&self) -> &'a [u8] {
         self.body

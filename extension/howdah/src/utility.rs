@@ -143,8 +143,11 @@ unsafe fn before(statement: *mut pg_sys::Node) {
     register();
     CHANGES.set(true);
     // PostgreSQL refuses all but a change of name there: what is served shall not suffer from a command that cannot run.
-    // SAFETY: on the main thread.
-    if !need.may_be_in_block && unsafe { pg_sys::IsTransactionBlock() } {
+    // SAFETY: PostgreSQL's own variables. Behind another statement of a pipeline it is refused as well.
+    let is_in_block = unsafe {
+        pg_sys::IsTransactionBlock() || pg_sys::MyXactFlags & pg_sys::XACT_FLAGS_PIPELINING as i32 != 0
+    };
+    if !need.may_be_in_block && is_in_block {
         return;
     }
     if let Some(shared) = attached()

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use super::read_inputs::ReadInput;
 
+/// Bytes of a request that its gateway keeps while it runs.
+pub const LONGEST_KEPT: usize = 4 << 10;
+
 /// A route whose answers are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caching {

@@ -57,6 +57,7 @@ mod read_functions;
 pub mod read_inputs;
 mod read_literals;
 mod read_plans;
+mod read_types;
 pub mod reads;
 pub mod ready;
 pub mod receiver;

@@ -73,8 +73,11 @@ pub(super) unsafe fn obstacle_between(from: Oid, to: Oid) -> Option<Obstacle> {
     }
 }
 
-/// The columns of a named type.
-unsafe fn columns(of_type: Oid) -> Option<TupleDesc> {
+/// The columns of a named type; none if it has none.
+///
+/// # Safety
+/// Inside a guard and a transaction.
+pub(super) unsafe fn columns(of_type: Oid) -> Option<TupleDesc> {
     // SAFETY: a look-up, by contract; what the cache has lives until catalogs change, longer than here.
     unsafe {
         if of_type == pg_sys::RECORDOID || !pg_sys::type_is_rowtype(of_type) {

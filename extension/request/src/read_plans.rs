@@ -14,6 +14,7 @@ use pgrx::pg_sys::{self, List, Node, Oid, Plan};
 
 use super::effects::is_ours;
 use super::read_functions;
+use super::read_types::{look_at_order, look_at_type};
 use super::reads::{Obstacle, blame, note};
 
 /// Functions of PostgreSQL's that are declared STABLE because they depend on settings, on catalogs or on functions of their arguments' types, and
@@ -148,6 +149,14 @@ unsafe fn look_at_scan(plan: *const Plan) {
                 $(look_at((*node).$list.cast());)+
             }};
         }
+        macro_rules! sorts {
+            ($node:ident) => {{
+                let node = &*plan.cast::<pg_sys::$node>();
+                for place in 0..node.numCols as usize {
+                    look_at_order(*node.sortOperators.add(place));
+                }
+            }};
+        }
         match (*plan).type_ {
             T_Result => of!(Result: resconstantqual),
             T_IndexScan => of!(IndexScan: indexqualorig, indexorderbyorig),
@@ -158,12 +167,14 @@ unsafe fn look_at_scan(plan: *const Plan) {
             T_ValuesScan => of!(ValuesScan: values_lists),
             T_Memoize => of!(Memoize: param_exprs),
             T_Limit => of!(Limit: limitOffset, limitCount),
+            T_Sort | T_IncrementalSort => sorts!(Sort),
+            T_MergeAppend => sorts!(MergeAppend),
+            T_GatherMerge => sorts!(GatherMerge),
             T_WindowAgg => of!(WindowAgg: startOffset, endOffset, runCondition),
             T_NestLoop | T_MergeJoin | T_HashJoin => look_at_join(plan.cast()),
             T_ProjectSet | T_SeqScan | T_SubqueryScan | T_CteScan | T_WorkTableScan | T_Append
-            | T_MergeAppend | T_BitmapAnd | T_BitmapOr | T_RecursiveUnion | T_Material | T_Sort
-            | T_IncrementalSort | T_Group | T_Agg | T_Unique | T_SetOp | T_Hash | T_Gather
-            | T_GatherMerge => {}
+            | T_BitmapAnd | T_BitmapOr | T_RecursiveUnion | T_Material | T_Group | T_Agg | T_Unique
+            | T_SetOp | T_Hash | T_Gather => {}
             T_SampleScan => blame(Obstacle::Sample),
             T_LockRows | T_ModifyTable => blame(Obstacle::Writes),
             // By where a row lies.
@@ -217,7 +228,11 @@ callback! {
             if node.is_null() {
                 return false;
             }
+            if has_type((*node).type_) {
+                look_at_type(pg_sys::exprType(node));
+            }
             match (*node).type_ {
+                T_SortGroupClause => look_at_order((*node.cast::<pg_sys::SortGroupClause>()).sortop),
                 T_Var if (*node.cast::<pg_sys::Var>()).varattno < 0 => blame(Obstacle::SystemColumn),
                 // A text of one, without a zone, takes that of today, with its hour of summer.
                 T_Const if (*node.cast::<pg_sys::Const>()).consttype == pg_sys::TIMETZOID => {
@@ -243,6 +258,24 @@ callback! {
             expression_tree_walker(node, Some(look_below), context)
         }
     }
+}
+
+/// Nodes of whose values the types are looked at: where values come from, and where they become others.
+fn has_type(tag: pg_sys::NodeTag) -> bool {
+    use pg_sys::NodeTag::*;
+    matches!(
+        tag,
+        T_Var
+            | T_Const
+            | T_Param
+            | T_FuncExpr
+            | T_OpExpr
+            | T_RelabelType
+            | T_CoerceViaIO
+            | T_ArrayCoerceExpr
+            | T_CoerceToDomain
+            | T_RowExpr
+    )
 }
 
 /// `nextval(regclass)`.

@@ -11,6 +11,7 @@
 //! they end ([`read_functions`](super::read_functions)).
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::ffi::c_char;
 
 use changes::{Moment, Thing};
@@ -85,7 +86,7 @@ thread_local! {
     static MAY_AGE: Cell<bool> = const { Cell::new(false) };
     /// Whether it does.
     static AGES: Cell<bool> = const { Cell::new(false) };
-    static RELATIONS: RefCell<Vec<Oid>> = const { RefCell::new(Vec::new()) };
+    static RELATIONS: RefCell<HashSet<Oid>> = RefCell::default();
 }
 
 /// What an answer has read.
@@ -207,9 +208,8 @@ pub(crate) fn end_named() -> Option<Named> {
     if !stop() {
         return None;
     }
-    let mut relations = RELATIONS.take();
+    let mut relations: Vec<Oid> = RELATIONS.take().into_iter().collect();
     relations.sort_unstable_by_key(|relation| relation.to_u32());
-    relations.dedup();
     Some(Named { relations, inputs: take_noted(), obstacle: OBSTACLE.take() })
 }
 
@@ -258,9 +258,9 @@ pub(crate) fn is_in_the_way(obstacle: Obstacle) -> bool {
 /// Notes a relation.
 pub(crate) fn note(relation: Oid) {
     let is_noted = RELATIONS.with_borrow_mut(|relations| {
-        let has_room = relations.len() < MOST;
+        let has_room = relations.len() < MOST || relations.contains(&relation);
         if has_room {
-            relations.push(relation);
+            relations.insert(relation);
         }
         has_room
     });

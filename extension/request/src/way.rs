@@ -9,6 +9,7 @@ use router::{Match, Router};
 use session::deployments;
 use shared::routes::RouteCounters;
 
+use super::caching::LONGEST_KEPT;
 use super::endpoint::Endpoint;
 use super::guard::Guard;
 use super::receiver::Answer;
@@ -91,8 +92,9 @@ impl<'r> Job<'_, 'r> {
             && endpoint.counters().is_none_or(RouteCounters::is_to_find_out);
         // A digest of what nobody keeps would be in vain.
         let is_tagged = endpoint.registration.validates || self.records || !preconditions.is_empty();
-        let asks = !(self.keeps && self.runs_in_executor()) || preconditions.require();
-        // Its gateway asks them of what it keeps.
+        // Its gateway asks them of what it keeps, where the request is there still.
+        let is_asked_later = self.keeps && self.runs_in_executor() && self.request.size() <= LONGEST_KEPT;
+        let asks = !is_asked_later || preconditions.require();
         self.preconditions = is_tagged.then(|| if asks { preconditions } else { Preconditions::default() });
     }
 }

@@ -440,9 +440,9 @@ impl Gateway<'_> {
         let size = arrived.request.len();
         let known = self.look(&request, (arrived.ticket, size), endpoints.start, gate, now);
         match known {
-            Known::Answer(response, status) => {
+            Known::Answer(given) => {
                 let refused = Refused { gate: gate.unwrap_or(NO_GATE), ..refused };
-                return self.answer(&request, refused, (response, status), now);
+                return self.answer(&request, refused, given, now);
             }
             Known::Follow => return self.flights.remembered.follow(arrived, now),
             Known::Ask | Known::Run => {}

@@ -5,6 +5,7 @@ use std::io;
 use std::task::{Context, Poll};
 
 use ::http1::{Persistence, Reject, ResponseHead, response::is_bodiless};
+use bytes::Bytes;
 use message::Response;
 use message::id::Kept;
 
@@ -66,8 +67,8 @@ impl Connection {
         keep: bool,
     ) -> io::Result<bool> {
         let mut buffer = self.place.shared.take_write_buffer();
-        let (body_start, keep) = self.compose(&reply.bytes, shape, keep, &mut buffer);
-        let body = body_start.map_or(&[][..], |start| &reply.bytes[start..]);
+        let (body_start, keep) = self.compose(&reply, shape, keep, &mut buffer);
+        let body = body_start.map_or(&[][..], |start| &reply.long_body()[start..]);
         let (head_length, length) = (buffer.len(), buffer.len() + body.len());
         let written = self.write_at_once(&buffer, body).await;
         let head_left = match written {
@@ -86,29 +87,37 @@ impl Connection {
 
     /// Writes what the client has not taken at once: the rest of a head, and of a body that stands in the reply from here
     /// on. A small reply is counted now; where there is no room for it the connection ends.
-    async fn write_what_stays(&mut self, reply: Reply, head: &[u8], body: Option<usize>) -> io::Result<()> {
-        let Reply { bytes, held } = reply;
-        let bytes = if body.is_some() { bytes } else { Vec::new() };
-        let staying = || Held::staying(&self.place.shared, bytes.capacity() + head.len());
-        let Some(_held) = held.or_else(staying) else {
+    async fn write_what_stays(
+        &mut self,
+        mut reply: Reply,
+        head: &[u8],
+        body: Option<usize>,
+    ) -> io::Result<()> {
+        if body.is_none() {
+            (reply.bytes, reply.shared) = (Vec::new(), None);
+        }
+        let size = reply.bytes.capacity() + reply.shared.as_ref().map_or(0, Bytes::len);
+        let staying = || Held::staying(&self.place.shared, size + head.len());
+        let Some(_held) = reply.held.take().or_else(staying) else {
             return Err(io::ErrorKind::OutOfMemory.into());
         };
-        self.write(head, body.map_or(&[], |start| &bytes[start..])).await
+        self.write(head, body.map_or(&[], |start| &reply.long_body()[start..])).await
     }
 
     /// Writes the head and a small body into the buffer. Gives where in the reply a large body begins, and
     /// whether the connection goes on.
     fn compose(
         &self,
-        reply: &[u8],
+        reply: &Reply,
         shape: Shape<'_>,
         keep: bool,
         buffer: &mut Vec<u8>,
     ) -> (Option<usize>, bool) {
-        let Ok(response) = Response::parse(reply) else {
+        let Ok(response) = Response::parse(&reply.bytes) else {
             let broken = Refusal::of_id(Reject::new(500, "the response was malformed"), shape.id).response();
-            return (None, self.compose(&broken, shape, false, buffer).1);
+            return (None, self.compose(&broken.into(), shape, false, buffer).1);
         };
+        let body = reply.body(response.body());
         let keep =
             keep && !response.closes() && !self.place.link.is_draining() && !self.place.shared.closing.get();
         let persistence = match (keep, shape.minor_version) {
@@ -120,7 +129,7 @@ impl Connection {
             let head = ResponseHead {
                 status: response.status(),
                 header_block: response.header_block(),
-                content_length: response.body().len(),
+                content_length: body.len(),
                 persistence,
                 date: (!response.has_date()).then_some(date),
                 server: (!response.has_server()).then_some(SERVER),
@@ -132,10 +141,10 @@ impl Connection {
         if shape.is_head || is_bodiless(response.status()) {
             return (None, keep);
         }
-        if response.body().len() > COPIED {
-            return (Some(response.body_start()), keep);
+        if body.len() > COPIED {
+            return (Some(if reply.shared.is_some() { 0 } else { response.body_start() }), keep);
         }
-        buffer.extend_from_slice(response.body());
+        buffer.extend_from_slice(body);
         (None, keep)
     }
 

@@ -129,7 +129,7 @@ struct Outgoing {
 }
 
 fn outgoing(shared: &Shared, reply: Reply, shape: &Shape<'_>, open: &OpenStream) -> Outgoing {
-    let Reply { bytes: message, held } = reply;
+    let Reply { bytes: message, shared: shared_body, held } = reply;
     let refused = |why| {
         let broken = Refusal::of_id(Reject::new(500, why), shape.id.as_ref()).response();
         outgoing(shared, broken.into(), shape, open)
@@ -166,12 +166,18 @@ fn outgoing(shared: &Shared, reply: Reply, shape: &Shape<'_>, open: &OpenStream)
         response.headers_mut().insert(SERVER, HeaderValue::from_static(http1::SERVER));
     }
     if !matches!(view.status(), 204 | 304) {
-        let length = if view.status() == 205 { 0 } else { view.body().len() };
+        let length = shared_body.as_ref().map_or(view.body().len(), Bytes::len);
+        let length = if view.status() == 205 { 0 } else { length };
         response.headers_mut().insert(CONTENT_LENGTH, length.into());
     }
-    let (body_start, size) = (view.body_start(), message.capacity());
+    let (body_start, capacity) = (view.body_start(), message.capacity());
     let has_body = !shape.is_head && !is_bodiless(view.status());
-    let body = if has_body { Bytes::from(message).slice(body_start..) } else { Bytes::new() };
+    let body = match shared_body {
+        _ if !has_body => Bytes::new(),
+        Some(body) => body,
+        None => Bytes::from(message).slice(body_start..),
+    };
+    let size = capacity.max(body.len());
     if !body.is_empty() {
         open.replied(body.len(), size, held);
     }

@@ -126,7 +126,7 @@ const NO_ROOM_TO_WAIT: &str = "the gateway holds as many requests that wait as h
 /// Requests that have waited for too long and are answered in one turn.
 const LATE: usize = 512;
 /// Bytes of a request that is kept while it runs, so that it can be run again.
-pub(super) const KEPT: usize = 4 << 10;
+pub(super) const KEPT: usize = request::caching::LONGEST_KEPT;
 /// Bytes of responses that one turn takes. With more about to come the loop does not sleep.
 const DELIVERED: usize = 1 << 20;
 /// Time between two nudges of the supervisor.

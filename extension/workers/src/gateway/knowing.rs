@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use ::gateway::{SMALL_REPLY, Ticket};
+use ::gateway::Ticket;
 use message::Request;
 use problem::Problem;
 use shared::shared;
@@ -11,7 +11,7 @@ use shared::shared;
 use super::flights::NO_ROOM;
 use super::inline::is_short;
 use super::refusals::Refused;
-use super::remembered::Known;
+use super::remembered::{Given, Known};
 use super::{Gateway, log_unrun};
 
 impl Gateway<'_> {
@@ -46,14 +46,9 @@ impl Gateway<'_> {
     }
 
     /// Answers a request by what is known, without running anything.
-    pub(super) fn answer(
-        &mut self,
-        request: &Request<'_>,
-        refused: Refused<'_>,
-        (response, status): (Vec<u8>, u16),
-        now: Instant,
-    ) {
-        if response.len() > SMALL_REPLY && response.len() > self.flights.room(&self.server) {
+    pub(super) fn answer(&mut self, request: &Request<'_>, refused: Refused<'_>, given: Given, now: Instant) {
+        let (is_head, status) = (request.method() == "HEAD", given.status);
+        if given.needs(is_head) > self.flights.room(&self.server) {
             log_unrun(request, 503);
             return self.flights.refusals.answer(&mut self.server, refused, &Problem::new(503, NO_ROOM));
         }
@@ -63,6 +58,6 @@ impl Gateway<'_> {
             304 => counters.record_remembered(now.elapsed()),
             _ => counters.record_cached(now.elapsed()),
         }
-        self.server.reply(refused.ticket, response);
+        given.send(&mut self.server, refused.ticket, is_head);
     }
 }

@@ -5,6 +5,7 @@
 //! unless it does not pay: where answers change more often than they are asked for, or cannot be kept.
 
 mod shown_bytes;
+mod whole;
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -23,6 +24,8 @@ use shared::{settings, shared};
 
 use super::flights::KEPT;
 use super::followers::{Follower, Followers};
+pub(crate) use whole::Given;
+use whole::Whole;
 
 /// What is remembered of the routes of a database, by what was asked.
 pub(crate) struct Remembered {
@@ -53,7 +56,7 @@ struct Answer {
     /// The same to who has it already: a [`message::Response`] with status 304.
     unmodified: Vec<u8>,
     /// The whole of it, if that is kept.
-    whole: Option<Vec<u8>>,
+    whole: Option<Whole>,
     read: Read,
     /// If it depends on the time.
     age: Option<Age>,
@@ -112,8 +115,8 @@ const MOST_INPUTS: usize = 128;
 
 /// What is to be done with a request.
 pub(crate) enum Known {
-    /// It is answered by this, a [`message::Response`], with this status.
-    Answer(Vec<u8>, u16),
+    /// It is answered by this.
+    Answer(Given),
     /// An executor runs it, and what it has read is told.
     Ask,
     /// It waits for the answer to an equal one.
@@ -156,7 +159,7 @@ impl Remembered {
         (caching, is_short): (Option<&Caching>, impl Fn() -> bool),
         now: Instant,
     ) -> Known {
-        if !is_plain(request) || size > LONGEST {
+        if !is_plain(request) {
             return Known::Run;
         }
         let preconditions = preconditions(request);
@@ -182,8 +185,8 @@ impl Remembered {
             Some(entry) if entry.is_left_alone(now) => return Known::Run,
             _ => {}
         }
-        if preconditions.require() {
-            // What it gets may be nobody else's.
+        if preconditions.require() || size > LONGEST {
+            // What it gets may be nobody else's, or the request will not be there still.
             return Known::Run;
         }
         if self.followers.are_led(&self.key) {
@@ -260,23 +263,22 @@ impl Remembered {
         self.routes.get(&gate).is_some_and(|route| route.most.is_some())
     }
 
-    /// Remembers the answer to a request, which has read this; its run had not begun then. Whether it may be given to others, and how old it is
-    /// if that counts.
+    /// Remembers the answer to a request, which has read this; its run had not begun then. Whether it may be given to others.
     pub(crate) fn remember(
         &mut self,
         request: &Request<'_>,
         gate: u32,
         response: &[u8],
         (read, begun): (Read, Instant),
-    ) -> Option<Option<Age>> {
+    ) -> Option<()> {
         // It may have run before the executor has read the configuration that counts here, or after.
         let is_by_same_settings = read.settings == file_settings::fingerprint();
         let unmodified = unmodified(response).filter(|_| is_by_same_settings)?;
         let route = self.routes.get_mut(&gate)?;
-        let whole = route.most.map(|_| response.to_vec());
-        if whole.is_some() && !may_be_kept(response) {
+        if route.most.is_some() && !may_be_kept(response) {
             return None;
         }
+        let whole = if route.most.is_some() { Some(Whole::of(response)?) } else { None };
         let age = if read.ages { Some(Age { begun, most: route.max_age? }) } else { None };
         if age.is_some_and(|age| !age.allows(Instant::now())) {
             return None;
@@ -285,10 +287,28 @@ impl Remembered {
         if !route.knows(&read.inputs) || !route.write_key(gate, request, &mut self.key) {
             return None;
         }
-        let bytes = unmodified.len() + whole.as_ref().map_or(0, Vec::len) + 4 * read.things.len();
+        // The key has them.
+        let read = Read { inputs: Vec::new(), ..read };
+        let bytes = unmodified.len() + whole.as_ref().map_or(0, Whole::len) + 4 * read.things.len();
         let answer = Answer { unmodified, whole, read, age };
         self.insert(gate, Entry::Answer(answer), bytes + size_of::<Entry>());
-        Some(age)
+        Some(())
+    }
+
+    /// What a client gets that has asked for what was remembered last, and has waited for it; none if that is not there any more, or not what it asks for.
+    pub(crate) fn give(&mut self, request: &Request<'_>, gate: u32) -> Option<Given> {
+        if !self.is_answered_so(request, gate) {
+            return None;
+        }
+        let Some(Entry::Answer(answer)) = self.kept.get(gate, &self.key) else { return None };
+        answer.given(&preconditions(request), Instant::now())
+    }
+
+    /// Notes that so many have got the answer to the run of an equal request.
+    pub(crate) fn count_shared(&mut self, gate: u32, count: usize) {
+        if let Some(route) = self.routes.get_mut(&gate) {
+            route.score.answered = route.score.answered.saturating_add(count as u32);
+        }
     }
 }
 
@@ -396,12 +416,15 @@ impl Answer {
 
     /// What a client gets that has asked so; none if that is not known here.
     fn to(&self, preconditions: &Preconditions<'_>, now: Instant) -> Option<Known> {
-        let (response, status) = match verdict(preconditions, &self.unmodified) {
-            Verdict::NotModified => (&self.unmodified, 304),
-            Verdict::Perform => (self.whole.as_ref()?, 200),
-            Verdict::Failed => return None,
-        };
-        Some(Known::Answer(with_age(response, self.age, now), status))
+        self.given(preconditions, now).map(Known::Answer)
+    }
+
+    fn given(&self, preconditions: &Preconditions<'_>, now: Instant) -> Option<Given> {
+        match verdict(preconditions, &self.unmodified) {
+            Verdict::NotModified => Some(Given::unmodified(&self.unmodified, self.age, now)),
+            Verdict::Perform => Some(self.whole.as_ref()?.given(self.age, now)),
+            Verdict::Failed => None,
+        }
     }
 }
 
@@ -409,13 +432,6 @@ impl Age {
     fn allows(self, now: Instant) -> bool {
         now.saturating_duration_since(self.begun) <= self.most
     }
-}
-
-/// An answer that says how old it is, if that counts.
-pub(crate) fn with_age(response: &[u8], age: Option<Age>, now: Instant) -> Vec<u8> {
-    let Some(age) = age else { return response.to_vec() };
-    let seconds = now.saturating_duration_since(age.begun).as_secs();
-    message::with_header(response, "age", seconds.to_string())
 }
 
 impl Score {

@@ -1,17 +1,16 @@
 //! Answers that are remembered, and given to those who have waited for them.
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
 
 use ::gateway::Server;
 use dispatch::Ticket;
 use message::Request;
 use request::reads::{READ, Read};
 
-use super::{Flight, Flights, SMALL_REPLY};
+use super::{Flight, Flights};
 use crate::gateway::followers::Follower;
 use crate::gateway::refusals::counters;
-use crate::gateway::remembered::{conditional, with_age};
+use crate::gateway::remembered::conditional;
 
 impl Flights {
     /// What is sent of an answer. It is remembered by what it has read, if that stands in front of it, and others that have waited for it get it.
@@ -46,7 +45,7 @@ impl Flights {
                 // SAFETY: on the main thread.
                 let (since, holds) = (read.since, unsafe { read.holds() });
                 let remembered = self.remembered.remember(&request, gate, &response, (read, begun));
-                remembered.map(|age| (since, holds, age))
+                remembered.map(|()| (since, holds))
             }
             None => None,
         };
@@ -54,13 +53,11 @@ impl Flights {
             return response;
         }
         match is_shared {
-            Some((since, holds, age)) => {
+            Some((since, holds)) => {
                 let (those, others): (Vec<_>, Vec<_>) =
-                    followers.into_iter().partition(|follower: &Follower| {
-                        (holds || since > follower.asked) && self.is_answered_so(follower, gate)
-                    });
+                    followers.into_iter().partition(|follower: &Follower| holds || since > follower.asked);
                 self.remembered.followers.again(others);
-                self.answer_followers(those, gate, &with_age(&response, age, Instant::now()), server);
+                self.answer_followers(those, gate, server);
             }
             None => {
                 if leads {
@@ -76,41 +73,31 @@ impl Flights {
         response
     }
 
-    fn is_answered_so(&self, follower: &Follower, gate: u32) -> bool {
-        Request::parse(&follower.arrived.request)
-            .is_ok_and(|request| self.remembered.is_answered_so(&request, gate))
-    }
-
-    fn answer_followers(
-        &mut self,
-        followers: Vec<Follower>,
-        gate: u32,
-        response: &[u8],
-        server: &mut Server,
-    ) {
+    /// Gives those what was remembered last. Who asks for something else after all, or finds no room, is looked at anew.
+    fn answer_followers(&mut self, followers: Vec<Follower>, gate: u32, server: &mut Server) {
+        let mut answered = 0;
         for follower in followers {
             let room = self.room(server);
-            let Ok(request) = Request::parse(&follower.arrived.request) else { continue };
-            let (response, is_unmodified) = conditional(&request, response.to_vec());
-            if response.len() > SMALL_REPLY && response.len() > room {
+            let request = Request::parse(&follower.arrived.request);
+            let is_head = request.as_ref().is_ok_and(|request| request.method() == "HEAD");
+            let given = request.as_ref().ok().and_then(|request| self.remembered.give(request, gate));
+            let given = given.filter(|given| given.needs(is_head) <= room);
+            let (Ok(request), Some(given)) = (request, given) else {
                 self.remembered.followers.again([follower]);
                 continue;
-            }
-            request::log_request(
-                &request,
-                if is_unmodified { 304 } else { 200 },
-                Default::default(),
-                Default::default(),
-            );
+            };
+            request::log_request(&request, given.status, Default::default(), Default::default());
             let took = follower.since.elapsed();
             counters(gate).iter().for_each(|counters| {
                 counters.shared.fetch_add(1, Relaxed);
-                match is_unmodified {
-                    true => counters.record_remembered(took),
-                    false => counters.record_cached(took),
+                match given.status {
+                    304 => counters.record_remembered(took),
+                    _ => counters.record_cached(took),
                 }
             });
-            server.reply(follower.arrived.ticket, response);
+            answered += 1;
+            given.send(server, follower.arrived.ticket, is_head);
         }
+        self.remembered.count_shared(gate, answered);
     }
 }
