@@ -15,7 +15,7 @@ use super::look::WORK;
 use super::memory::{Locked, Removal};
 use super::segment::{Purpose, Segment};
 use super::transactions::{self, Server};
-use super::{claim, layout, producer, rotation, rows, settle, wake};
+use super::{claim, counted, layout, producer, rotation, rows, settle, wake};
 
 /// Rows of a slice; the last block is moved whole, unless its rows are large.
 pub(crate) const ROWS: usize = 512;
@@ -189,6 +189,7 @@ fn claim(
     let memory = &mut lock.segments[target.number];
     memory.received = top;
     memory.reserve(top, span, survivors.len(), until, server);
+    counted::written(queue, target.number, survivors.len() as u64);
     until
 }
 
