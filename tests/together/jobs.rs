@@ -373,3 +373,29 @@ fn what_is_rolled_back_is_not_counted_among_those_that_wait() {
     wait_for("all have run", || platform.count("ran") == 301);
     waits(0);
 }
+
+#[test]
+fn arguments_are_as_long_as_they_may_be_as_text() {
+    let platform = platform();
+    platform
+        .sql("select job.pause('run'), job.enqueue('run', jsonb_build_object('text', repeat('x', 1000000)))");
+    let mut session = platform.session();
+    // Short where they are stored, and long as text.
+    let numbers = "jsonb_build_object('list', array_fill(1e100000, array[11]))";
+    for arguments in ["jsonb_build_object('text', repeat('x', 1 << 20))", numbers] {
+        for call in [
+            format!("job.enqueue('run', {arguments})"),
+            format!("job.enqueue_with_key('run', 'key', {arguments})"),
+            format!("job.enqueue_many('run', array['{{}}', {arguments}])"),
+            format!("job.schedule('daily', '@daily', 'run', {arguments})"),
+        ] {
+            let refused = error(&mut session, &format!("select {call}"));
+            assert!(refused.starts_with("54000") && refused.contains("1048576 bytes"), "{call}: {refused}");
+        }
+    }
+    assert_eq!(platform.count("job.kinds where kind = 'run' and waiting = 1"), 1);
+    platform.set("howdah.job_longest_arguments", "2MB");
+    wait_for("more is allowed", || {
+        session.batch_execute(&format!("select job.enqueue('run', {numbers})")).is_ok()
+    });
+}
