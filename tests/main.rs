@@ -52,6 +52,7 @@ mod together {
     mod installation;
     mod isolation;
     mod job_alerts;
+    mod job_cancels;
     mod job_changes;
     mod job_keys;
     mod job_places;

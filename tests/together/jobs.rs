@@ -348,3 +348,54 @@ fn jobs_of_a_batch_share_a_transaction_and_fail_alone() {
     assert!(transactions < 40, "{transactions} transactions");
     assert_eq!(platform.count("job.kinds where kind = 'look' and done = 100 and failed = 10"), 1);
 }
+
+#[test]
+fn what_is_rolled_back_is_not_counted_among_those_that_wait() {
+    let platform = platform();
+    platform.sql("select job.pause('run'), job.enqueue('run', '{\"number\": 1}')");
+    let waits = |count: i64| {
+        wait_for("they are counted", || {
+            platform.count(&format!("job.kinds where kind = 'run' and waiting = {count}")) == 1
+        });
+    };
+    waits(1);
+    let mut session = platform.session();
+    let many = "select job.enqueue_many('run', array_fill('{\"number\": 2}'::jsonb, array[300]))";
+    session.batch_execute(&format!("begin; {many}; rollback")).unwrap();
+    waits(1);
+    session
+        .batch_execute(&format!(
+            "begin; savepoint one; {many}; savepoint two; {many}; release two; rollback to one; {many}; commit"
+        ))
+        .unwrap();
+    waits(301);
+    platform.sql("select job.resume('run')");
+    wait_for("all have run", || platform.count("ran") == 301);
+    waits(0);
+}
+
+#[test]
+fn arguments_are_as_long_as_they_may_be_as_text() {
+    let platform = platform();
+    platform
+        .sql("select job.pause('run'), job.enqueue('run', jsonb_build_object('text', repeat('x', 1000000)))");
+    let mut session = platform.session();
+    // Short where they are stored, and long as text.
+    let numbers = "jsonb_build_object('list', array_fill(1e100000, array[11]))";
+    for arguments in ["jsonb_build_object('text', repeat('x', 1 << 20))", numbers] {
+        for call in [
+            format!("job.enqueue('run', {arguments})"),
+            format!("job.enqueue_with_key('run', 'key', {arguments})"),
+            format!("job.enqueue_many('run', array['{{}}', {arguments}])"),
+            format!("job.schedule('daily', '@daily', 'run', {arguments})"),
+        ] {
+            let refused = error(&mut session, &format!("select {call}"));
+            assert!(refused.starts_with("54000") && refused.contains("1048576 bytes"), "{call}: {refused}");
+        }
+    }
+    assert_eq!(platform.count("job.kinds where kind = 'run' and waiting = 1"), 1);
+    platform.set("howdah.job_longest_arguments", "2MB");
+    wait_for("more is allowed", || {
+        session.batch_execute(&format!("select job.enqueue('run', {numbers})")).is_ok()
+    });
+}

@@ -4,6 +4,7 @@
 //! - [`watch`]: the cursor of a segment, and the ranges behind it that have to be looked at again.
 //! - [`clock`]: the time of a queue.
 //! - [`spans`]: lists of ranges of positions.
+//! - [`tally`]: what a transaction has counted.
 //! - [`times`]: the times that a ledger may have.
 //!
 //! Knows nothing of PostgreSQL: times are microseconds, transactions are numbers. The extension's
@@ -12,6 +13,7 @@
 pub mod block;
 pub mod clock;
 pub mod spans;
+pub mod tally;
 pub mod times;
 pub mod watch;
 

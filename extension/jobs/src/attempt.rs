@@ -11,6 +11,7 @@ use queue::definition::Definition;
 use queue::items::{self, Fate, Item};
 use queue::tidy;
 use schedule::Priority;
+use schedule::suspects::Place;
 use session::{log_rate, watch};
 use shared::databases::LineKind;
 use shared::{settings, tick};
@@ -117,6 +118,36 @@ impl Attempt {
         self.is_cancelled.get()
     }
 
+    /// Writes down by `write` what became of the job that was taken, which has failed. Whoever was told that it is cancelled is not told wrong,
+    /// whatever fails here: it is held against the job until it is written.
+    pub(crate) fn written<E>(&self, taken: &Taken, write: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+        if !self.is_cancelled() {
+            return write();
+        }
+        let place = self.place_of(taken.position);
+        jobs().hold_cancelled(place, self.seat.executor);
+        let written = write();
+        jobs().settle_cancelled(place, self.seat.executor, written.is_ok());
+        written
+    }
+
+    /// Where a job of its queue is.
+    fn place_of(&self, position: u64) -> Place {
+        Place { database: self.seat.oid, queue: self.queue.id, position }
+    }
+
+    /// A job is cancelled, and what is to be written down of that commits later.
+    pub(crate) fn hold_cancelled(&self, position: u64) {
+        jobs().hold_cancelled(self.place_of(position), self.seat.executor);
+    }
+
+    /// It has committed, or not.
+    pub(crate) fn settle_cancelled(&self, positions: &[u64], is_written: bool) {
+        for position in positions {
+            jobs().settle_cancelled(self.place_of(*position), self.seat.executor, is_written);
+        }
+    }
+
     /// How it ends if it has failed.
     pub(crate) fn end(&self) -> End {
         if self.is_cancelled() { End::Cancelled } else { End::Failed }
@@ -194,9 +225,15 @@ impl Attempt {
         counters.longest_wait_us.fetch_max(waited, Relaxed);
     }
 
-    /// The function has returned: what was cancelled is undone, also if the job has caught that. Its key is free with its commit.
+    /// The function has returned: what was cancelled is undone, also if the job has caught that; who cancels it from here on comes too late. Its
+    /// key is free with its commit.
     pub(crate) fn check(&self) {
-        refuse_cancelled();
+        if jobs().slot(self.seat.executor).shut() {
+            self.is_cancelled.set(true);
+        }
+        if self.is_cancelled() || watch::is_cancelled() {
+            unwind(cancelled());
+        }
         let key = self.key.borrow().clone();
         if let (Some(key), Some(taken)) = (key, self.taken()) {
             keys::release(self.kind_id, &key, taken.id());
@@ -208,7 +245,9 @@ impl Attempt {
         if !self.runs.replace(false) {
             return;
         }
-        self.is_cancelled.set(jobs().slot(self.seat.executor).over());
+        if jobs().slot(self.seat.executor).shut() {
+            self.is_cancelled.set(true);
+        }
         if let Some(taken) = self.taken.borrow().as_ref() {
             jobs().kind(self.number).busy_us.fetch_add(taken.took_us(), Relaxed);
         }
@@ -250,12 +289,7 @@ impl Attempt {
     }
 }
 
-fn refuse_cancelled() {
-    if watch::is_cancelled() {
-        unwind(PgError {
-            sqlstate: *b"57014",
-            message: "the job was cancelled".into(),
-            ..PgError::default()
-        });
-    }
+/// Why a job that was cancelled has failed.
+pub(crate) fn cancelled() -> PgError {
+    PgError { sqlstate: *b"57014", message: "the job was cancelled".into(), ..PgError::default() }
 }

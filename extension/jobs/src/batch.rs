@@ -42,6 +42,8 @@ struct Batch<'a> {
     done: Vec<u64>,
     unrun: Vec<u64>,
     failed: u64,
+    /// The positions of those that somebody has cancelled.
+    cancelled: Vec<u64>,
     /// What could not be written down of a job that has failed: the transaction ends there.
     error: Option<PgError>,
 }
@@ -93,6 +95,10 @@ impl Several for Batch<'_> {
             None => self.done.push(taken.position),
             Some(error) => {
                 self.failed += 1;
+                if self.attempt.is_cancelled() {
+                    self.attempt.hold_cancelled(taken.position);
+                    self.cancelled.push(taken.position);
+                }
                 self.error = self.write(&taken, &error).err();
                 if self.error.is_some() {
                     self.unrun.push(taken.position);
@@ -113,7 +119,18 @@ impl Several for Batch<'_> {
 impl<'a> Batch<'a> {
     fn new(attempt: &'a Attempt, row: &'a Row, ring: Ring) -> Batch<'a> {
         let (held, done, unrun) = (Vec::new(), Vec::new(), Vec::new());
-        Batch { attempt, row, ring, begun: Instant::now(), held, done, unrun, failed: 0, error: None }
+        Batch {
+            attempt,
+            row,
+            ring,
+            begun: Instant::now(),
+            held,
+            done,
+            unrun,
+            failed: 0,
+            cancelled: Vec::new(),
+            error: None,
+        }
     }
 
     /// How many jobs to take: as many as take [`LONGEST`] by what is known of the kind.
@@ -150,19 +167,22 @@ impl Runs {
         let ring = self.ring(place);
         let Kind { row, callee, .. } = &mut self.kinds[place];
         let (row, shown) = (&*row, Shown(&attempt.kind));
-        let (mut counts, mut unwritten) = ((0, 0), None);
+        let (mut counts, mut unwritten, mut cancelled) = ((0, 0), None, Vec::new());
         let mut run = || {
             let mut batch = Batch::new(&attempt, row, ring);
             // SAFETY: by contract.
             let result =
                 log_rate::for_client(|| unsafe { runner.run_several_apart(callee, &shown, &mut batch) });
             (counts, unwritten) = ((batch.done.len() as u64, batch.failed), batch.error.take());
+            attempt.settle_cancelled(&std::mem::take(&mut cancelled), false);
+            cancelled = std::mem::take(&mut batch.cancelled);
             result
         };
         // SAFETY: by contract.
         let result = unsafe { deployments::unmixed(&mut run, is_mixed) }.unwrap_or_else(being_deployed);
         attempt.over();
         watch::end();
+        attempt.settle_cancelled(&cancelled, result.is_ok() && unwritten.is_none());
         let (done, failed) = counts;
         if done + failed > 0 {
             self.owes_ring = false;

@@ -130,7 +130,7 @@ impl Runs {
             }
             Standing::Charged if taken.attempt >= kind.row.attempts => (crashed(), End::Crashed, None),
             Standing::Charged => (crashed(), End::Crashed, Some(Standing::Convict)),
-            Standing::Cancelled => (overrun(), End::Cancelled, None),
+            Standing::Cancelled => (ended_cancelled(), End::Cancelled, None),
             _ => (overrun(), End::Failed, None),
         };
         failure::record(kind, &taken, &error, end).map(|()| next)
@@ -159,7 +159,7 @@ fn is_served(oid: u32) -> bool {
 /// An executor ends in order, or by what it ran: what is held against that.
 pub(crate) fn ended(executor: usize, is_overrun: bool) {
     let standing = match is_overrun {
-        true if jobs().slot(executor).is_cancelled() => Standing::Cancelled,
+        _ if jobs().slot(executor).is_cancelled() => Standing::Cancelled,
         true => Standing::Overrun,
         false => Standing::Ended,
     };
@@ -173,6 +173,13 @@ fn crashed() -> PgError {
         message: "the server process that ran the job has crashed".into(),
         hint: Some("The server's log says by which signal.".into()),
         ..PgError::default()
+    }
+}
+
+fn ended_cancelled() -> PgError {
+    PgError {
+        message: "the job was cancelled, and its process ended before that was written down".into(),
+        ..overrun()
     }
 }
 

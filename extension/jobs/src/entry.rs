@@ -2,6 +2,7 @@
 
 use std::ffi::CString;
 
+use pg::scratch::Scratch;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use queue::items::Item;
@@ -42,9 +43,13 @@ pub(crate) fn root(item: &Item<'_>) -> Option<i64> {
 /// # Safety
 /// Inside a transaction; a value of type jsonb.
 unsafe fn text_of_jsonb(value: pg_sys::Datum) -> String {
-    // SAFETY: by contract. The function returns a C string.
-    let text = unsafe { pgrx::direct_function_call::<&std::ffi::CStr>(pg_sys::jsonb_out, &[Some(value)]) };
-    text.map(|text| text.to_string_lossy().into_owned()).unwrap_or_default()
+    // The value as it is without compression, and what PostgreSQL writes, are freed at once: the text is wanted once.
+    Scratch::here().run(|| {
+        // SAFETY: by contract. The function returns a C string.
+        let text =
+            unsafe { pgrx::direct_function_call::<&std::ffi::CStr>(pg_sys::jsonb_out, &[Some(value)]) };
+        text.map(|text| text.to_string_lossy().into_owned()).unwrap_or_default()
+    })
 }
 
 /// The jsonb of a text, whose numbers keep all their digits.

@@ -18,7 +18,7 @@ use crate::slots::Slot;
 /// In the data directory, where every process of PostgreSQL's works. What is in this folder is in no backup.
 const PATH: &str = "pg_stat_tmp/howdah.jobs";
 /// Begins the file; another version of it is another number.
-const MAGIC: u64 = 0x686f_7764_6a6f_0001;
+const MAGIC: u64 = 0x686f_7764_6a6f_0002;
 /// Jobs against which something can be held.
 const ENTRIES: usize = 256;
 
@@ -110,6 +110,7 @@ impl Record {
     /// The server begins, perhaps after a crash: what ran and was not told to end is a suspect. In the postmaster, while nobody else runs.
     pub(crate) fn settle(&self) {
         let known: Vec<(Place, Standing)> = self.entries.iter().filter_map(Entry::get).collect();
+        let cancelled: Vec<Place> = self.slots.iter().filter_map(Slot::cancelled_place).collect();
         let ran: Vec<_> = self.slots.iter().filter_map(Slot::ran).collect();
         if !ran.is_empty() {
             let held = after_crash(&known, &ran);
@@ -118,9 +119,21 @@ impl Record {
                 entry.set(*place, *standing);
             }
         }
+        // Whoever has cancelled one was told that it does not happen.
+        cancelled.into_iter().for_each(|place| self.hold(place, Standing::Cancelled));
         self.slots.iter().for_each(Slot::reset);
         self.entries.iter().for_each(|entry| entry.owner.store(0, Relaxed));
         self.count();
+    }
+
+    /// Somebody has cancelled the job that an executor runs, which writes that down: it is held against the job until that is so.
+    pub(crate) fn hold_cancelled(&self, place: Place, executor: usize) {
+        self.hold(place, Standing::Known);
+        for entry in self.entries.iter().filter(|entry| entry.get().is_some_and(|(known, _)| known == place))
+        {
+            entry.owner.store(executor as u32 + 1, SeqCst);
+            entry.standing.store(Standing::Cancelled.number(), Release);
+        }
     }
 
     /// Holds something against a job.

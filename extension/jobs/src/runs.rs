@@ -17,7 +17,7 @@ use session::vacuum::vacuum;
 use session::{deployments, log_rate, stored_settings, watch};
 use shared::{Tick, now_us, settings, shared, tick};
 
-use crate::attempt::Attempt;
+use crate::attempt::{Attempt, cancelled};
 use crate::current::Shown;
 use crate::failure;
 use crate::kinds::{self, Kind, stop};
@@ -258,6 +258,7 @@ impl Runs {
                     }
                     error
                 }
+                Err(Failure::Unfit | Failure::Before(_)) if attempt.is_cancelled() => cancelled(),
                 Err(Failure::Unfit | Failure::Before(_)) => return self.nothing_taken(place, result),
             };
             jobs().kind(attempt.number).failed.fetch_add(1, Relaxed);
@@ -265,7 +266,8 @@ impl Runs {
             if named.is_none() && jobs().holds_something() {
                 jobs().acquit(self.seat.executor);
             }
-            if failure::record(&self.kinds[place], &taken, &error, attempt.end()).is_err() {
+            let write = || failure::record(&self.kinds[place], &taken, &error, attempt.end());
+            if attempt.written(&taken, write).is_err() {
                 self.kinds[place].rests_until = now_us() + PAUSE_US;
             }
             return Outcome::Ran;

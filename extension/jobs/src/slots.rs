@@ -24,15 +24,21 @@ pub struct Slot {
     was_told: AtomicBool,
     /// When it began, as `timestamptz` counts.
     began_at: AtomicI64,
-    /// Changes with each attempt that begins or ends: odd while one runs.
+    /// Changes with each attempt that begins or ends. The lowest bits say whether it may be cancelled, and whether somebody has: one word, so
+    /// that an attempt that is about to commit either hears of a cancel, or the cancel that it came too late.
     sequence: AtomicU64,
-    /// The sequence of the attempt that somebody has cancelled.
-    cancelled: AtomicU64,
     /// How far it says that it is, in thousandths, plus one; 0 if it says nothing.
     progress: AtomicU32,
     /// What it says of that.
     remark: Text<16>,
 }
+
+/// An attempt runs that may be cancelled.
+const OPEN: u64 = 1;
+/// Somebody has cancelled it.
+const CANCELLED: u64 = 2;
+/// From one sequence number to the next.
+const STEP: u64 = 4;
 
 /// Who runs beside a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,37 +111,36 @@ impl Slot {
         self.kind.store(0, Release);
     }
 
-    /// A job was taken: its attempt begins.
+    /// A job was taken: its attempt begins. What somebody has cancelled stays so if it is the same job, which is tried again.
     pub(crate) fn take(&self, running: Running) {
-        self.turn(false);
+        let is_same = self.position.load(Relaxed) == running.position
+            && self.queue.load(Relaxed) == running.queue
+            && self.attempt.load(Relaxed) == running.attempt;
+        let was_cancelled = self.shut() && is_same;
         self.progress.store(0, Relaxed);
         self.remark.set("");
         self.queue.store(running.queue, Relaxed);
         self.attempt.store(running.attempt, Relaxed);
         self.began_at.store(running.began_at, Relaxed);
         self.position.store(running.position, Release);
-        self.turn(true);
+        let bits = if was_cancelled { OPEN | CANCELLED } else { OPEN };
+        self.sequence.store(self.next() | bits, SeqCst);
     }
 
-    /// The attempt is over: a cancel that comes now is void. Whether one has come before.
-    pub(crate) fn over(&self) -> bool {
-        let is_cancelled = self.is_cancelled();
-        self.turn(false);
-        is_cancelled
+    /// The attempt cannot be cancelled any more, as it is over, or is about to commit. Whether it was cancelled before.
+    pub(crate) fn shut(&self) -> bool {
+        let before = self.sequence.swap(self.next(), SeqCst);
+        before & (OPEN | CANCELLED) == OPEN | CANCELLED
     }
 
-    /// An attempt begins, or ends.
-    fn turn(&self, begins: bool) {
-        let sequence = self.sequence.load(SeqCst);
-        if (sequence % 2 == 1) != begins {
-            self.sequence.store(sequence + 1, SeqCst);
-        }
+    /// The next sequence number. Nobody else changes it.
+    fn next(&self) -> u64 {
+        (self.sequence.load(SeqCst) | (STEP - 1)) + 1
     }
 
     /// Whether the attempt that runs was cancelled. Safe inside a signal.
     pub fn is_cancelled(&self) -> bool {
-        let sequence = self.sequence.load(SeqCst);
-        sequence % 2 == 1 && self.cancelled.load(SeqCst) == sequence
+        self.sequence.load(SeqCst) & (OPEN | CANCELLED) == OPEN | CANCELLED
     }
 
     /// Whether an executor has this job: it runs it, or writes down what became of it.
@@ -146,17 +151,18 @@ impl Slot {
             && self.kind.load(Relaxed) != 0
     }
 
-    /// Cancels the attempt of a job; false if it is not that which runs.
+    /// Cancels the attempt of a job; false if it is not that which runs, or is about to commit.
     pub(crate) fn cancel(&self, database: usize, queue: u32, position: u64) -> bool {
         let sequence = self.sequence.load(SeqCst);
         // It is still the same attempt that is of this job.
-        let runs = sequence % 2 == 1
+        sequence & OPEN != 0
             && self.has(database, queue, position)
-            && self.sequence.load(SeqCst) == sequence;
-        if runs {
-            self.cancelled.store(sequence, SeqCst);
-        }
-        runs
+            && self.sequence.compare_exchange(sequence, sequence | CANCELLED, SeqCst, SeqCst).is_ok()
+    }
+
+    /// Where the job is that somebody had cancelled when the server ended.
+    pub(crate) fn cancelled_place(&self) -> Option<Place> {
+        self.place().filter(|_| self.is_cancelled())
     }
 
     /// The process is told to end, as another has crashed or the server stops at once. Safe inside a signal.
@@ -195,9 +201,7 @@ impl Slot {
         self.close();
         self.company.store(Company::Any as u8, Relaxed);
         self.was_told.store(false, Relaxed);
-        for counter in [&self.sequence, &self.cancelled] {
-            counter.store(0, Relaxed);
-        }
+        self.sequence.store(0, Relaxed);
     }
 
     /// Notes how far the attempt is.

@@ -123,6 +123,23 @@ impl Jobs {
         }
     }
 
+    /// Somebody has cancelled a job of this executor, which is about to write that down.
+    pub(crate) fn hold_cancelled(&self, place: Place, executor: usize) {
+        let _lock = self.lock();
+        self.record.hold_cancelled(place, executor);
+    }
+
+    /// That was written down, or could not be: then others do.
+    pub(crate) fn settle_cancelled(&self, place: Place, executor: usize, is_written: bool) {
+        let _lock = self.lock();
+        for entry in &self.record.entries {
+            if entry.get().is_some_and(|(known, _)| known == place) {
+                entry.release(executor, (!is_written).then_some(Standing::Cancelled));
+            }
+        }
+        self.record.count();
+    }
+
     fn hold(&self, place: Place, standing: Standing) {
         let _lock = self.lock();
         self.record.hold(place, standing);

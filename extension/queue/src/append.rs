@@ -17,7 +17,7 @@ use super::ledger::{self, Row};
 use super::opened::Opened;
 use super::segment::Segment;
 use super::transactions::{self, Server};
-use super::{rotation, wake, wall_time, write_behind};
+use super::{counted, rotation, wake, wall_time, write_behind};
 
 /// Rows in the order of a row type's attributes.
 pub trait Source {
@@ -117,6 +117,8 @@ fn reserve(queue: &Definition, segment: &Segment, count: u64, until: i64) -> (Sp
     lock.next = span.end;
     let memory = &mut lock.segments[segment.number];
     memory.reserve(transaction, span, count as usize, until, &server);
+    drop(lock);
+    counted::written(queue, segment.number, count);
     (span, wall_time())
 }
 

@@ -12,7 +12,7 @@ use super::look::{Look, WORK};
 use super::memory::{self, Locked, SegmentMemory, Watch};
 use super::segment::{Purpose, Segment};
 use super::transactions::{self, Server};
-use super::{SEGMENTS, ledger, savepoints, wake};
+use super::{SEGMENTS, counted, ledger, savepoints, wake};
 
 /// Dead rows after which a call is content with fewer rows than it wants, once it has some.
 const DEAD: usize = 10_000;
@@ -369,7 +369,7 @@ pub(crate) fn watch_claim(
     memory.watch.claimed(transactions::top(), span, until, server);
     if until == FOR_GOOD {
         memory.consumed += span.len();
-        wake::consumed(queue, segment, span.len());
+        counted::consumed(queue, segment, span.len());
     }
     savepoints::claimed(queue, segment, span);
 }

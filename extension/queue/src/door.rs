@@ -78,6 +78,16 @@ pub unsafe fn measure(mut values: impl Iterator<Item = (Datum, Oid)>) {
     }
 }
 
+/// Whether a value has so many bytes as text at most.
+///
+/// # Safety
+/// A value of the type, inside a transaction with an active snapshot.
+pub unsafe fn fits(value: Datum, of_type: Oid, most: usize) -> bool {
+    let mut room = Room::new(most, Form::Text);
+    // SAFETY: by contract.
+    Scratch::here().run(|| unsafe { room.add(value, of_type).is_ok() })
+}
+
 /// The bytes of a value, as it is when it is not compressed. Of jsonb one in two counts, as each number has an entry and is padded.
 unsafe fn weight(value: Datum, of_type: Oid) -> usize {
     // SAFETY: a varlena.

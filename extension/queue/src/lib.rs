@@ -21,7 +21,7 @@
 //! - [`rotation`]: which segment is written to; [`fullness`]: how full one is.
 //! - [`truncation`]: truncating those that are drained; [`candidates`]: which those may be. [`compact`]: truncating a segment of which few rows are left; [`shift`]: moving what stays, if it is much.
 //! - [`tidy`]: truncating by a taker's commit; [`upkeep`]: the same for queues that nobody uses.
-//! - [`count`]: how many rows there are.
+//! - [`count`]: how many rows there are; [`counted`]: what is taken from the rough numbers again.
 //! - [`transactions`]: the server's transactions, as `claims` asks for them; [`savepoints`]: what one has claimed in its
 //!   subtransactions.
 //! - [`wake`]: who waits for rows; [`bell`]: for any row of many queues.
@@ -36,6 +36,7 @@ pub mod claim;
 pub mod claimed_rows;
 mod compact;
 pub mod count;
+mod counted;
 pub mod dead_letters;
 pub mod definition;
 pub mod door;

@@ -62,8 +62,8 @@ pub(crate) struct SegmentMemory {
     pub is_small: bool,
     /// Whether its ledger was many times as large as its rows when somebody last looked.
     pub is_swollen: bool,
-    /// How many rows were written to it since it was truncated, roughly: also those of transactions that were rolled back. Who
-    /// looks through its ledger puts both numbers right.
+    /// How many rows were written to it since it was truncated, roughly: also those of transactions that go on. Who looks through its ledger
+    /// puts both numbers right.
     pub rows: u64,
     /// How many of them were consumed, roughly.
     pub consumed: u64,

@@ -15,7 +15,7 @@ use super::look::WORK;
 use super::memory::{Locked, Removal};
 use super::segment::{Purpose, Segment};
 use super::transactions::{self, Server};
-use super::{claim, layout, producer, rotation, rows, settle, wake};
+use super::{claim, counted, layout, producer, rotation, rows, settle, wake};
 
 /// Rows of a slice; the last block is moved whole, unless its rows are large.
 pub(crate) const ROWS: usize = 512;
@@ -96,9 +96,8 @@ fn move_rows(queue: &Definition, number: usize) -> bool {
             next = end;
         }
         let survivors = unknown_to(&target, &found, &server);
-        if !survivors.is_empty() {
-            claim(queue, &mut lock, &source, &target, &survivors, &server);
-        }
+        let until =
+            (!survivors.is_empty()).then(|| claim(queue, &mut lock, &source, &target, &survivors, &server));
         // What stays waits for another target; until then the segment is looked through no more often than any.
         let is_blocked = survivors.len() < found.len();
         if is_blocked {
@@ -110,7 +109,9 @@ fn move_rows(queue: &Definition, number: usize) -> bool {
             memory.removal = if is_blocked { Removal::None } else { Removal::Done };
         }
         drop(lock);
-        if !survivors.is_empty() {
+        if let Some(until) = until {
+            // It asks for the queue's time, under its lock.
+            wake::settled(queue, survivors.len(), until);
             Kept::gather(&source, &survivors).write(&target, &survivors, Kind::Plain);
         }
         if next == 0 || !survivors.is_empty() {
@@ -153,7 +154,7 @@ fn open(queue: &Definition, number: usize, purpose: Purpose) -> Option<(Segment,
     are_alike.then_some((source, target))
 }
 
-/// Claims rows for good where they are, and gives their positions out where they will be.
+/// Claims rows for good where they are, and gives their positions out where they will be. Until when the first of them waits.
 fn claim(
     queue: &Definition,
     lock: &mut Locked,
@@ -161,7 +162,7 @@ fn claim(
     target: &Segment,
     survivors: &[Survivor],
     server: &Server,
-) {
+) -> i64 {
     let latest = survivors.iter().filter_map(|survivor| survivor.claim).map(|claim| claim.at).max();
     let now = lock.clock();
     lock.note_claim(now);
@@ -188,7 +189,8 @@ fn claim(
     let memory = &mut lock.segments[target.number];
     memory.received = top;
     memory.reserve(top, span, survivors.len(), until, server);
-    wake::settled(queue, survivors.len(), until);
+    counted::written(queue, target.number, survivors.len() as u64);
+    until
 }
 
 /// Has the segment that is written to say how far producers are, if their names are below one. The last of the names, if more

@@ -20,7 +20,7 @@ use shared::workers::Kind;
 use super::claimed_rows::Fate;
 use super::definition::{Definition, Right};
 use super::memory::{QueueMemory, queues};
-use super::{SEGMENTS, savepoints};
+use super::savepoints;
 
 /// Longest sleep of who waits for rows: what nobody wakes it for is seen after this time.
 pub(crate) const LONGEST_SLEEP_MS: i64 = 30_000;
@@ -34,9 +34,8 @@ struct Change {
     later: i64,
     /// Rows that its rollback makes free.
     claimed: u64,
-    /// The number of the queue's entry, and how many rows of each segment are counted as consumed.
+    /// The number of the queue's entry.
     entry: usize,
-    consumed: [u64; SEGMENTS],
 }
 
 thread_local! {
@@ -57,11 +56,6 @@ pub fn claimed(queue: &Definition, count: usize, fate: Fate) {
         Fate::Consumed | Fate::Held(_) => note(queue, 0, count as u64, i64::MAX),
         Fate::Leased(time, _) => note(queue, 0, count as u64, times::after(queue.time(), time)),
     }
-}
-
-/// This transaction has counted so many rows of a segment as consumed.
-pub(crate) fn consumed(queue: &Definition, segment: usize, count: u64) {
-    change(queue, |change| change.consumed[segment] += count);
 }
 
 /// This transaction has removed so many rows, or given them back until then.
@@ -103,8 +97,7 @@ fn change(queue: &Definition, note: impl FnOnce(&mut Change)) {
     CHANGES.with_borrow_mut(|changes| {
         let known = changes.iter().position(|change| std::ptr::eq(change.queue, memory));
         let place = known.unwrap_or_else(|| {
-            let consumed = [0; SEGMENTS];
-            changes.push(Change { queue: memory, freed: 0, later: i64::MAX, claimed: 0, entry, consumed });
+            changes.push(Change { queue: memory, freed: 0, later: i64::MAX, claimed: 0, entry });
             changes.len() - 1
         });
         note(&mut changes[place]);
@@ -125,10 +118,7 @@ fn ended(end: TransactionEnd) {
     for change in CHANGES.take() {
         match end {
             TransactionEnd::Committed => change.commit(),
-            TransactionEnd::RolledBack => {
-                change.count_again();
-                change.abort();
-            }
+            TransactionEnd::RolledBack => change.abort(),
             // `prepared_ended` tells of it.
             TransactionEnd::Prepared => {}
         }
@@ -151,17 +141,6 @@ impl Change {
             signal(self.queue, self.freed + over);
         } else if self.later < i64::MAX {
             wake(self.queue);
-        }
-    }
-
-    /// What was counted as consumed is not.
-    fn count_again(&self) {
-        if self.consumed == [0; SEGMENTS] {
-            return;
-        }
-        let mut lock = queues().lock(self.entry);
-        for (segment, count) in lock.segments.iter_mut().zip(self.consumed) {
-            segment.consumed = segment.consumed.saturating_sub(count);
         }
     }
 

@@ -81,6 +81,7 @@ integers! {
     MAX_JOB_EXECUTORS = "howdah.max_job_executors\0", 8, 1, 128, Sighup, NONE, "Executors for jobs that there may be while jobs wait.\0";
     MAX_JOB_KINDS = "howdah.max_job_kinds\0", 256, 1, 65536, Postmaster, NONE, "Kinds of jobs that there may be over all databases.\0";
     JOB_CRASH_WAIT = "howdah.job_crash_wait\0", 60 * SECONDS, 0, 60 * SECONDS, Sighup, MS, "How long jobs wait at most, after a crash, while those that ran then run alone.\0";
+    JOB_LONGEST_ARGUMENTS = "howdah.job_longest_arguments\0", 1 << 20, 1024, 64 << 20, Sighup, BYTE, "Longest arguments of a job, as text.\0";
     JOB_SHARE = "howdah.job_share\0", 50, 1, 100, Sighup, NONE, "Percentage of the executors for jobs that one kind may occupy of those that the others leave, unless it says at_once.\0";
     ROUTE_SHARE = "howdah.route_share\0", 50, 1, 100, Sighup, NONE, "Percentage of a lane's executors that one route may occupy of those that the others leave.\0";
     SPIN = "howdah.spin\0", 20, 0, 1000, Sighup, NONE, "Microseconds for which an executor that runs dry looks for work before it sleeps.\0";

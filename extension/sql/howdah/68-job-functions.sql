@@ -65,7 +65,7 @@ create function job.cancel(id bigint) returns boolean
 language c volatile
 as 'MODULE_PATHNAME', 'howdah_job_cancel';
 comment on function job.cancel(bigint) is
-  'Makes a job that waits a dead one, or interrupts the attempt that runs, which is the last then; false if it is gone';
+  'Makes a job that waits a dead one, or interrupts the attempt that runs, which is undone; false if it is gone, or done before that';
 
 create function job.redrive(id bigint) returns bigint
 language c volatile

@@ -62,13 +62,17 @@ fn cancel(kind: &Kind, priority: Priority, number: u32, position: u64) -> bool {
     )
 }
 
-/// Signals the executor that runs a job; false if none does.
+/// Cancels the attempt of a job that runs, and signals its executor; false if none runs it, or if it is about to commit. If the process ends
+/// meanwhile, the job is dead all the same.
 fn interrupt(queue: u32, position: u64) -> bool {
     let Some(database) = database() else { return false };
     let Some(executor) = jobs().cancel(database, queue, position) else { return false };
     let pid = shared().workers.get(executor).map_or(0, |worker| worker.pid());
-    // SAFETY: a signal to a process of this server, which compares what it runs with what is to be cancelled.
-    pid > 0 && unsafe { libc::kill(pid, libc::SIGUSR2) } == 0
+    if pid > 0 {
+        // SAFETY: a signal to a process of this server, which compares what it runs with what is to be cancelled.
+        unsafe { libc::kill(pid, libc::SIGUSR2) };
+    }
+    true
 }
 
 /// The index of this session's database.

@@ -6,8 +6,9 @@ use pg::refuse::{refuse, refuse_with_hint};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use queue::functions::typed::in_microseconds;
-use queue::items;
+use queue::{door, items};
 use schedule::Priority;
+use shared::settings;
 
 use crate::failure::{GIVE_UP, RETRY};
 use crate::keys::{self, Holds, Meets, New};
@@ -46,6 +47,7 @@ sql_function!(
         let elements = unsafe { items::elements_of(array, pg_sys::JSONBOID) };
         let arguments: Option<Vec<_>> = elements.into_iter().map(|value| value.filter(is_object)).collect();
         let Some(arguments) = arguments else { refuse_arguments() };
+        arguments.iter().for_each(|arguments| check_length(*arguments));
         let at = call.argument(2).map_or(0, |at| at.value() as i64);
         let priority = call.text(3).map_or(kind.priority, priority);
         let returned = pg::entry::Returned::numbers(call);
@@ -102,7 +104,22 @@ fn is_object(value: &pg_sys::Datum) -> bool {
 
 /// The arguments of jobs at a place of a call, a jsonb; an error unless they are an object.
 pub fn arguments(call: Call, place: usize) -> pg_sys::Datum {
-    call.argument(place).filter(is_object).unwrap_or_else(|| refuse_arguments())
+    let arguments = call.argument(place).filter(is_object).unwrap_or_else(|| refuse_arguments());
+    check_length(arguments);
+    arguments
+}
+
+/// An error if the arguments of a job are longer as text than they may be: an executor takes some times as much memory for them.
+fn check_length(arguments: pg_sys::Datum) {
+    let most = settings::JOB_LONGEST_ARGUMENTS.get() as usize;
+    // SAFETY: a jsonb, in a call that has a snapshot.
+    if !unsafe { door::fits(arguments, pg_sys::JSONBOID, most) } {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            &format!("the arguments of a job have {most} bytes as text at most"),
+            "Store what is large in a table, and tell the job where. The setting howdah.job_longest_arguments allows more.",
+        );
+    }
 }
 
 fn refuse_arguments() -> ! {
