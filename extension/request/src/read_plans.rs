@@ -14,7 +14,7 @@ use pgrx::pg_sys::{self, List, Node, Oid, Plan};
 
 use super::effects::is_ours;
 use super::read_functions;
-use super::read_types::{look_at_order, look_at_type};
+use super::read_types::{look_at_arguments, look_at_equality, look_at_order};
 use super::reads::{Obstacle, blame, note};
 
 /// Functions of PostgreSQL's that are declared STABLE because they depend on settings, on catalogs or on functions of their arguments' types, and
@@ -157,6 +157,14 @@ unsafe fn look_at_scan(plan: *const Plan) {
                 }
             }};
         }
+        macro_rules! groups {
+            ($node:ident: $operators:ident) => {{
+                let node = &*plan.cast::<pg_sys::$node>();
+                for place in 0..node.numCols as usize {
+                    look_at_equality(*node.$operators.add(place));
+                }
+            }};
+        }
         match (*plan).type_ {
             T_Result => of!(Result: resconstantqual),
             T_IndexScan => of!(IndexScan: indexqualorig, indexorderbyorig),
@@ -169,12 +177,14 @@ unsafe fn look_at_scan(plan: *const Plan) {
             T_Limit => of!(Limit: limitOffset, limitCount),
             T_Sort | T_IncrementalSort => sorts!(Sort),
             T_MergeAppend => sorts!(MergeAppend),
+            T_Agg => groups!(Agg: grpOperators),
+            T_Group => groups!(Group: grpOperators),
+            T_Unique => groups!(Unique: uniqOperators),
             T_GatherMerge => sorts!(GatherMerge),
             T_WindowAgg => of!(WindowAgg: startOffset, endOffset, runCondition),
             T_NestLoop | T_MergeJoin | T_HashJoin => look_at_join(plan.cast()),
             T_ProjectSet | T_SeqScan | T_SubqueryScan | T_CteScan | T_WorkTableScan | T_Append
-            | T_BitmapAnd | T_BitmapOr | T_RecursiveUnion | T_Material | T_Group | T_Agg | T_Unique
-            | T_SetOp | T_Hash | T_Gather => {}
+            | T_BitmapAnd | T_BitmapOr | T_RecursiveUnion | T_Material | T_SetOp | T_Hash | T_Gather => {}
             T_SampleScan => blame(Obstacle::Sample),
             T_LockRows | T_ModifyTable => blame(Obstacle::Writes),
             // By where a row lies.
@@ -228,9 +238,7 @@ callback! {
             if node.is_null() {
                 return false;
             }
-            if has_type((*node).type_) {
-                look_at_type(pg_sys::exprType(node));
-            }
+            look_at_arguments(node);
             match (*node).type_ {
                 T_SortGroupClause => look_at_order((*node.cast::<pg_sys::SortGroupClause>()).sortop),
                 T_Var if (*node.cast::<pg_sys::Var>()).varattno < 0 => blame(Obstacle::SystemColumn),
@@ -258,24 +266,6 @@ callback! {
             expression_tree_walker(node, Some(look_below), context)
         }
     }
-}
-
-/// Nodes of whose values the types are looked at: where values come from, and where they become others.
-fn has_type(tag: pg_sys::NodeTag) -> bool {
-    use pg_sys::NodeTag::*;
-    matches!(
-        tag,
-        T_Var
-            | T_Const
-            | T_Param
-            | T_FuncExpr
-            | T_OpExpr
-            | T_RelabelType
-            | T_CoerceViaIO
-            | T_ArrayCoerceExpr
-            | T_CoerceToDomain
-            | T_RowExpr
-    )
 }
 
 /// `nextval(regclass)`.

@@ -1,10 +1,12 @@
 //! Functions that no plan names, because PostgreSQL finds them by the types of values: comparisons of a type of a user's, by which it sorts, groups and
 //! searches, and casts to `json`, which `json_agg` and its kin look up.
 //!
-//! They are looked for by type, whether or not a plan comes to call them. What is declared IMMUTABLE is taken at its word, as everywhere.
+//! A function of PostgreSQL's that takes a value of such a type takes one of any type: which of these it calls is not known, so all of them are looked
+//! at. What is declared IMMUTABLE is taken at its word, as everywhere.
 
 use pg::catalog::is_users;
-use pgrx::pg_sys::{self, Oid};
+use pg::list::{list_length, nth};
+use pgrx::pg_sys::{self, Node, Oid};
 
 use super::read_conversions::{columns, types};
 use super::read_plans::obstacle_of;
@@ -13,14 +15,60 @@ use super::reads::{Obstacle, blame, is_in_the_way};
 /// `BTORDER_PROC` of access/nbtree.h.
 const BTREE_ORDER: i16 = 1;
 
-/// Looks at the type of a value.
+/// Looks at the types of what is given to a function of PostgreSQL's, if a node calls one.
 ///
 /// # Safety
-/// Inside a guard and a transaction; errors unwind.
-pub(super) unsafe fn look_at_type(of_type: Oid) {
-    // SAFETY: by contract.
-    if let Some(obstacle) = unsafe { obstacle_of_type(of_type) } {
-        blame(obstacle);
+/// Inside a guard and a transaction; errors unwind. A node of a plan's expression.
+pub(super) unsafe fn look_at_arguments(node: *mut Node) {
+    use pg_sys::NodeTag::*;
+    // SAFETY: by contract; the tag tells the type.
+    unsafe {
+        macro_rules! of {
+            ($node:ident: $function:ident) => {{
+                let node = &*node.cast::<pg_sys::$node>();
+                (node.$function, node.args)
+            }};
+        }
+        let (function, arguments) = match (*node).type_ {
+            T_FuncExpr => of!(FuncExpr: funcid),
+            // The other two are made as the first is.
+            T_OpExpr | T_DistinctExpr | T_NullIfExpr => of!(OpExpr: opfuncid),
+            T_ScalarArrayOpExpr => of!(ScalarArrayOpExpr: opfuncid),
+            T_Aggref => of!(Aggref: aggfnoid),
+            T_WindowFunc => of!(WindowFunc: winfnoid),
+            T_MinMaxExpr => (Oid::INVALID, (*node.cast::<pg_sys::MinMaxExpr>()).args),
+            _ => return,
+        };
+        if is_users(function) {
+            return;
+        }
+        for place in 0..list_length(arguments) {
+            let mut argument = nth(arguments, place).cast::<Node>();
+            if (*argument).type_ == T_TargetEntry {
+                argument = (*argument.cast::<pg_sys::TargetEntry>()).expr.cast();
+            }
+            if let Some(obstacle) = obstacle_of_type(pg_sys::exprType(argument)) {
+                blame(obstacle);
+            }
+        }
+    }
+}
+
+/// Looks at an operator by which a plan tells equal values.
+///
+/// # Safety
+/// As for [`look_at_arguments`].
+pub(super) unsafe fn look_at_equality(operator: Oid) {
+    let (mut left, mut right) = (Oid::INVALID, Oid::INVALID);
+    // SAFETY: look-ups, by contract.
+    unsafe {
+        if is_users(operator) {
+            // Invalid if it cannot be hashed.
+            pg_sys::get_op_hash_functions(operator, &raw mut left, &raw mut right);
+            for function in [function_of(operator), left, right] {
+                in_the_way(function).into_iter().for_each(blame);
+            }
+        }
     }
 }
 
@@ -66,7 +114,7 @@ unsafe fn functions(of_type: Oid) -> [Oid; 4] {
 /// Looks at an operator by which a plan sorts, which need not be the one of its type.
 ///
 /// # Safety
-/// As for [`look_at_type`].
+/// As for [`look_at_arguments`].
 pub(super) unsafe fn look_at_order(operator: Oid) {
     let (mut family, mut of_type, mut strategy) = (Oid::INVALID, Oid::INVALID, 0);
     // SAFETY: look-ups, by contract.
