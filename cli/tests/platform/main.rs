@@ -372,7 +372,7 @@ fn settings_of_a_platform_that_runs_are_changed_or_wait_for_a_restart_which_fini
     {
         assert_eq!(platform.query(&format!("show {name}")), value);
     }
-    while !platform.serves() {}
+    assert!(platform.serves(), "who has restarted it finds it serving");
     assert!(answer(platform.ask("/slow")).ends_with("answered"));
 }
 
