@@ -8,6 +8,7 @@
 
 mod together {
     mod admission;
+    mod admission_products;
     mod adoption;
     mod applications;
     mod argument_ways;

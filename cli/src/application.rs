@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cluster::postgres::error::{DbError, ErrorPosition};
+use cluster::postgres::Client;
+use cluster::postgres::error::{DbError, ErrorPosition, SqlState};
 use cluster::{Cluster, Error};
 
 use crate::failure::{Failure, Result};
@@ -91,18 +92,49 @@ fn scripts(folder: &Path) -> Result<Vec<Script>> {
     paths.into_iter().map(read).collect()
 }
 
+/// What is left of a file that has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    Nothing,
+    /// It has ended the transaction itself, by a commit say.
+    Unknown,
+    /// The connection is lost, and with it whoever could say.
+    Unsaid,
+}
+
+/// Set within the transaction of a file, and there after its failure if that transaction has been committed.
+const MARK: &str = "howdah_up.file";
+
 fn run(cluster: &Cluster, database: &str, script: &Script) -> Result<()> {
     let mut client = cluster.connect(database)?;
-    let mut transaction = client.transaction()?;
-    let ran = transaction.batch_execute(&script.text).and_then(|()| transaction.commit());
-    ran.map_err(|error| match error.as_db_error() {
-        Some(found) => Failure::Said(describe(script, found)),
+    client.batch_execute(&format!("begin; set {MARK} = 'begun'"))?;
+    let ran = client.batch_execute(&script.text);
+    let has_run = ran.is_ok();
+    ran.and_then(|()| client.batch_execute("commit")).map_err(|error| match error.as_db_error() {
+        Some(found) => Failure::Said(describe(script, found, left(&mut client, has_run))),
         None => Failure::Cluster(Error::Sql(error)),
     })
 }
 
+/// What is left of a file that has failed, or that has run and whose commit has failed. Within the transaction that has been begun for it a
+/// statement fails; and what it had set is gone with it.
+fn left(client: &mut Client, has_run: bool) -> Left {
+    if client.is_closed() {
+        return Left::Unsaid;
+    }
+    let is_within = has_run
+        || client
+            .batch_execute("select")
+            .is_err_and(|error| error.code() == Some(&SqlState::IN_FAILED_SQL_TRANSACTION));
+    let mark = client
+        .batch_execute("rollback")
+        .and_then(|()| client.query_one("select pg_catalog.current_setting($1, true) = 'begun'", &[&MARK]));
+    let was_committed = mark.map_or(true, |row| row.get::<_, Option<bool>>(0) == Some(true));
+    if is_within && !was_committed { Left::Nothing } else { Left::Unknown }
+}
+
 /// The error in the manner of a compiler: file, line, message, the line itself.
-fn describe(script: &Script, error: &DbError) -> String {
+fn describe(script: &Script, error: &DbError, left: Left) -> String {
     let position = match error.position() {
         Some(ErrorPosition::Original(position)) => Some(*position),
         _ => None,
@@ -121,7 +153,13 @@ fn describe(script: &Script, error: &DbError) -> String {
             text.push_str(&format!("\n{label}: {more}"));
         }
     }
-    text + "\nNothing of this file was kept."
+    text + match left {
+        Left::Nothing => "\nNothing of this file was kept.",
+        Left::Unknown => {
+            "\nThe file ends its transaction itself: what stands before that may have been kept."
+        }
+        Left::Unsaid => "",
+    }
 }
 
 /// The line at a position, which counts characters from 1: its number and its text.

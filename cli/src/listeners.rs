@@ -14,6 +14,7 @@ use cluster::postgres::Client;
 use crate::arguments::Up;
 use crate::database;
 use crate::failure::{Failure, Result};
+use crate::screen::complain;
 
 /// How long the platform may take from `http.listen` to its first connection: the supervisor looks for new
 /// databases every few seconds.
@@ -165,6 +166,28 @@ pub(crate) fn await_listeners(cluster: &Cluster, options: &Up, stop: &AtomicBool
         }
         Ok(())
     })
+}
+
+/// Returns once each listener of each database has a gateway, or says why not; after a while in any case, and says so.
+pub(crate) fn await_gateways(cluster: &Cluster) -> Result<()> {
+    let deadline = Instant::now() + LISTEN_TIMEOUT;
+    for name in database::served(cluster)? {
+        // One that is listed and not there is nobody's who waits.
+        let Ok(mut client) = database::connect(cluster, &name) else { continue };
+        if !database::has_relation(&mut client, "http.listeners")? {
+            continue;
+        }
+        let left = "select count(*) from http.listeners where gateway is null and error is null";
+        while client.query_one(left, &[])?.get::<_, i64>(0) > 0 {
+            if Instant::now() > deadline {
+                let why = listener_error(cluster, &name).unwrap_or_default();
+                complain(&format!("{name} does not listen yet{why}"));
+                break;
+            }
+            thread::sleep(LOOK);
+        }
+    }
+    Ok(())
 }
 
 impl Listener {

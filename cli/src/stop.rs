@@ -8,6 +8,7 @@ use cluster::{Cluster, Life, Shutdown};
 
 use crate::database;
 use crate::failure::Result;
+use crate::listeners;
 use crate::screen::{complain, say};
 
 /// Stops a running platform.
@@ -19,12 +20,13 @@ pub(crate) fn run(data: &Path, announce: Duration) -> Result<()> {
     Ok(())
 }
 
-/// Stops a running platform and starts it again, with the settings that it has.
+/// Stops a running platform and starts it again, with the settings that it has. It serves when this returns.
 pub(crate) fn restart(data: &Path, announce: Duration) -> Result<()> {
     let mut cluster = Cluster::attach(data)?;
     drain(&cluster, announce);
     cluster.stop(Shutdown::Fast)?;
     cluster.start_again(Life::Independent)?;
+    listeners::await_gateways(&cluster)?;
     say(&format!("Howdah has been restarted (process {}).", cluster.pid().unwrap_or_default()));
     Ok(())
 }

@@ -204,6 +204,61 @@ fn a_function_of_postgresql_that_may_compute_for_long_runs_in_an_executor() {
     assert_eq!(run_inline(&platform, &mut connection, "/listed", "/listed", "<b>2  </b> 2"), 20);
 }
 
+/// Ways to a search whose cost is the product of two lengths, and the same where one of them is short.
+#[test]
+fn a_call_that_costs_the_product_of_two_lengths_runs_in_an_executor_unless_one_of_them_is_short() {
+    let platform = Platform::with(&[ANY_TIME]);
+    platform.sql(
+        "create table page (body text, title varchar(40), tags text[]); insert into page values ('a long text', 'a title', '{a,b}');
+         grant select on page to howdah_web;
+         create function searched(q text) returns text language sql stable return (select 'found' from page where body like '%' || q || '%');
+         create function has(body text, q text) returns boolean language sql immutable return strpos(body, q) > 0;
+         create function inlined(q text) returns text language sql stable return (select 'found' from page where has(body, q));
+         create function assigned(q text) returns text language plpgsql stable as
+           $$ declare body text := (select p.body from page p); begin return case when body ilike '%' || q || '%' then 'found' end; end $$;
+         create function dynamic(q text) returns text language plpgsql stable as
+           $$ declare found text; begin
+             execute 'select ''found'' from page where translate(body, $1, ''x'') <> body' into found using q; return found;
+           end $$;
+         create view matching as select 'found' as found, t.q from page, (values ('long'), ('short')) t(q) where strpos(body, t.q) > 0;
+         grant select on matching to howdah_web;
+         create function viewed(q text) returns text language sql stable return (select found from matching m where m.q = viewed.q);
+         create function tagged(q text) returns text language sql stable return
+           (select 'found' from page where tags && string_to_array(q, ','));
+         create function trimmed(q text) returns text language sql stable return (select 'found' from page where btrim(body, q) <> body);
+         create function s_constant(q text) returns text language sql stable return
+           (select 'found' from page where body like '%long%' and q <> '');
+         create function s_title(q text) returns text language sql stable return
+           (select 'found' from page where title like '%' || q || '%' and q <> 'x');
+         create function s_number(q int) returns text language sql stable return (select 'found' from page where strpos(body, q::text) = 0);
+         create function s_tag(q text) returns text language sql stable return (select 'found' from page where tags @> array[q]);
+         create function s_any(q text) returns text language sql stable return (select 'found' from page where body <> all (array[q, 'x']));
+         create function s_cut(q text) returns text language plpgsql stable as
+           $$ begin return case when split_part(replace(q, '-', ' '), ' ', 1) ~ '^[a-z]+$' then 'found' end; end $$;
+         select http.route('GET', '/' || proname, oid::regprocedure::text) from pg_proc
+         where pronamespace = 'public'::regnamespace and proname ~ '^(searched|inlined|assigned|dynamic|viewed|tagged|trimmed|s_.*)$'",
+    );
+    let mut connection = platform.connect();
+    let mut inline = |route: &str, q: &str| {
+        let pattern = format!("/{route}");
+        run_inline(&platform, &mut connection, &pattern, &format!("{pattern}?q={q}"), "found")
+    };
+    for route in ["searched", "inlined", "assigned", "dynamic", "viewed"] {
+        assert_eq!(inline(route, "long"), 0, "{route}");
+    }
+    assert_eq!((inline("tagged", "a"), inline("trimmed", "at")), (0, 0));
+    for (route, q) in [
+        ("s_constant", "a"),
+        ("s_title", "tit"),
+        ("s_number", "7"),
+        ("s_tag", "a"),
+        ("s_any", "y"),
+        ("s_cut", "a-b"),
+    ] {
+        assert_eq!(inline(route, q), 20, "{route}");
+    }
+}
+
 #[test]
 fn a_plan_for_several_processes_runs_in_an_executor() {
     let platform = Platform::with(&[

@@ -209,6 +209,67 @@ fn a_client_that_sends_lines_and_leaves_loses_none() {
     assert_eq!(https.platform.value("select count(distinct body)::text from note").as_deref(), Some("4000"));
 }
 
+/// They write it down at the same time.
+#[test]
+fn each_of_several_gateways_shows_each_change() {
+    let https = Https::start();
+    https.platform.set("howdah.gateways", "4");
+    https.certify("server", "localhost");
+    wait_for("there are four", || https.platform.count("http.workers where kind = 'gateway'") == 4);
+    for round in 0..15 {
+        // Another place in the setting, and another name.
+        fs::copy(https.folder.join("server.pem"), https.folder.join(format!("round{round}.pem"))).unwrap();
+        let folder = https.folder.display();
+        https.set(&format!("{folder}/round{round}.pem:{folder}/server.key"));
+        let shown = format!("http.certificates where in_force and file like '%/round{round}.pem'");
+        wait_for(&shown, || https.platform.count(&shown) == 4);
+    }
+}
+
+#[test]
+fn a_folder_of_several_certificates_has_no_default_and_says_so() {
+    let https = Https::start();
+    let live = https.folder.join("live");
+    for name in ["one", "other"] {
+        https.certify(name, &format!("{name}.test"));
+        let of_host = live.join(name);
+        fs::create_dir_all(&of_host).unwrap();
+        fs::copy(https.folder.join(format!("{name}.pem")), of_host.join("fullchain.pem")).unwrap();
+        fs::copy(https.folder.join(format!("{name}.key")), of_host.join("privkey.pem")).unwrap();
+        let key = of_host.join("privkey.pem").display().to_string();
+        https.give_key(&key);
+    }
+    https.set(&live.display().to_string());
+    https.listen();
+    https.wait_until_bound();
+    let problem = "http.certificates where kind = 'setting' and problem like 'no certificate is the default%name one by its file'";
+    wait_for("the view says so", || https.platform.count(problem) == 1);
+    assert_eq!(https.curl(&[], "other.test"), "hello by 2");
+    let nameless = https.curl(&["-k", &format!("https://127.0.0.1:{}/hello", https.port)], "one.test");
+    assert!(nameless.contains("alert"), "{nameless}");
+    wait_for("the log says why", || https.log_count("and none is the default: name one by its file") > 0);
+    https.set(&format!("{}, {}", https.pair("one"), live.display()));
+    wait_for("there is one", || https.platform.count("http.certificates where is_default") == 1);
+    assert_eq!(https.platform.count(problem), 0);
+    assert_eq!(https.log_count("unexpected error"), 0);
+    // Others that fail are told in words as well.
+    let mut clear = std::net::TcpStream::connect(("127.0.0.1", https.port)).unwrap();
+    std::io::Write::write_all(&mut clear, b"EHLO localhost\r\n").unwrap();
+    wait_for("clear text is told", || https.log_count("what the client sent is no TLS") > 0);
+    let options = [
+        "s_client",
+        "-tls1_1",
+        "-cipher",
+        "ALL:@SECLEVEL=0",
+        "-connect",
+        &format!("127.0.0.1:{}", https.port),
+    ];
+    run(&https.folder, "openssl", &options);
+    wait_for("an old version is told", || {
+        https.log_count("the client speaks no version of TLS from 1.2 on") > 0
+    });
+}
+
 #[test]
 fn a_view_shows_what_each_gateway_has_in_force_and_what_is_wrong() {
     let https = Https::start();

@@ -339,3 +339,20 @@ fn a_role_that_waits_for_safe_snapshots_delays_nobody_else() {
     }
     writer.batch_execute("rollback").expect("the end");
 }
+
+/// PostgreSQL keeps the name of a setting that somebody has made up.
+#[test]
+fn a_setting_of_ones_own_is_null_or_empty_where_nobody_has_set_it() {
+    let platform = Platform::with(&[("howdah.min_executors", "1"), ("howdah.max_executors", "1")]);
+    platform.sql(
+        "create function set_it() returns text language sql volatile return set_config('app.user', 'ada', false);
+         create function get_it() returns text language sql volatile return coalesce(current_setting('app.user', true), 'null');
+         create function get_it_well() returns text language sql volatile return
+           coalesce(nullif(current_setting('app.user', true), ''), 'null');
+         select http.route('GET', '/' || f, f) from unnest(array['set_it', 'get_it', 'get_it_well']) f",
+    );
+    let get = |path: &str| platform.get(path).text();
+    assert_eq!((get("/get_it"), get("/get_it_well")), ("null".into(), "null".into()));
+    assert_eq!(get("/set_it"), "ada");
+    assert_eq!((get("/get_it"), get("/get_it_well")), (String::new(), "null".into()));
+}

@@ -142,6 +142,36 @@ fn a_broken_file_is_shown_with_its_line_and_leaves_nothing() {
 }
 
 #[test]
+fn a_file_that_ends_its_transaction_is_told_that_something_may_be_left() {
+    const NOTHING: &str = "Nothing of this file was kept";
+    const UNKNOWN: &str = "The file ends its transaction itself: what stands before that may have been kept";
+    let platform = Platform::new();
+    let failed = |sql: &str| {
+        platform.write("1.sql", sql);
+        let output = platform.up(&[]);
+        assert_eq!(output.status.code(), Some(1), "{}", printed(&output));
+        printed(&output)
+    };
+    for (sql, told) in [
+        ("create table a (); commit; select 1/0;", UNKNOWN),
+        ("create table b (); commit; begin; select 1/0;", UNKNOWN),
+        (
+            "create table c (x int unique deferrable initially deferred); insert into c values (1), (1);",
+            NOTHING,
+        ),
+    ] {
+        let said = failed(sql);
+        assert!(said.contains(told), "{sql}: {said}");
+        assert!(said.contains(NOTHING) != said.contains(UNKNOWN), "{sql}: {said}");
+    }
+    platform.write("1.sql", "select 1;");
+    assert!(platform.up(&[]).status.success());
+    let left =
+        "select string_agg(relname, ',' order by relname) from pg_class where relname in ('a', 'b', 'c')";
+    assert_eq!(platform.query(left), "a,b");
+}
+
+#[test]
 fn status_shows_listeners_for_people_and_programs() {
     let platform = Platform::new();
     assert!(platform.up(&["--database", "my \"app\"", "--set", "work_mem=5MB"]).status.success());
@@ -342,7 +372,7 @@ fn settings_of_a_platform_that_runs_are_changed_or_wait_for_a_restart_which_fini
     {
         assert_eq!(platform.query(&format!("show {name}")), value);
     }
-    while !platform.serves() {}
+    assert!(platform.serves(), "who has restarted it finds it serving");
     assert!(answer(platform.ask("/slow")).ends_with("answered"));
 }
 

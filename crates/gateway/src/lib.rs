@@ -99,7 +99,7 @@ pub use lines::shares::{LineShares, Room};
 pub use lines::terms::Terms;
 pub use listener::{Listener, Sharing, address_is_free};
 pub use parting::Parting;
-pub use replies::SMALL_REPLY;
+pub use replies::{SMALL_REPLY, grown};
 pub use server::{Arrived, Poured, Server, Source};
 pub use tickets::Ticket;
 pub use turn::Turn;

@@ -17,6 +17,17 @@ pub const SMALL_REPLY: usize = 16 << 10;
 /// What a reply that waits holds beside its bytes: its stream, its task and its headers, by measurement.
 pub(crate) const BESIDE: usize = 4 << 10;
 
+/// The capacity that a reply needs of which so many bytes are there, or come: twice what it had, so that many parts are not moved again
+/// and again, or what it needs and no more where there is no other room. None where there is not even that. What counts is what is held
+/// of the memory, and not what is used of it.
+pub fn grown(capacity: usize, needed: usize, room: usize) -> Option<usize> {
+    if needed <= capacity {
+        return Some(capacity);
+    }
+    let has_room = |grown: &usize| grown - capacity <= room;
+    [needed.max(capacity.saturating_mul(2)), needed].into_iter().find(has_room)
+}
+
 /// Bytes in all replies that are counted.
 #[derive(Default)]
 pub(crate) struct Replies {
@@ -93,5 +104,33 @@ impl Drop for Held {
     fn drop(&mut self) {
         let held = &self.shared.replies.held;
         held.set(held.get() - self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_replies_hold_stays_within_the_room_however_their_parts_come() {
+        assert_eq!(grown(100, 100, 0), Some(100));
+        assert_eq!((grown(0, 10, 10), grown(0, 10, 9)), (Some(10), None));
+        assert_eq!(
+            (grown(100, 110, 100), grown(100, 110, 99), grown(100, 110, 9)),
+            (Some(200), Some(110), None)
+        );
+        // Ten replies that grow by parts, side by side.
+        const ALL: usize = 1 << 20;
+        let (mut replies, mut held) = ([(0, 0); 10], 0);
+        'full: for part in [100, 7000, 65_536].iter().cycle() {
+            for (length, capacity) in &mut replies {
+                let Some(next) = grown(*capacity, *length + part, ALL - held) else { break 'full };
+                held += next - *capacity;
+                (*length, *capacity) = (*length + part, next);
+                assert!(held <= ALL && *length <= *capacity);
+            }
+        }
+        let used: usize = replies.iter().map(|(length, _)| length).sum();
+        assert!(used > ALL / 2, "{used} of {held}");
     }
 }

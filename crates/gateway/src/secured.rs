@@ -14,7 +14,7 @@ use std::task::{Context, Poll, ready};
 
 use socket2::SockRef;
 use tls::session::LONGEST_HANDSHAKE;
-use tls::{Ending, Established, Session};
+use tls::{Ending, Established, Session, complaint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -272,7 +272,7 @@ impl Secured {
                 .session
                 .established()
                 .map_err(|reason| Some(format!("the client's certificate {reason}"))),
-            (Err(_), Some(failure)) => Err(Some(failure.to_string())),
+            (Err(_), Some(failure)) => Err(Some(complaint::explained(failure))),
             (Err(error), None) if error.kind() == ErrorKind::TimedOut && self.session.has_begun() => {
                 Err(Some("it has not ended in time".to_owned()))
             }

@@ -77,10 +77,10 @@ impl<'b> Seen<'b> {
     fn length(&mut self, value: &[u8]) -> Result<(), Reject> {
         for part in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
             let length = parse_length(part)?;
-            if self.length.is_some_and(|other| other != length) {
-                return Err(Reject::bad("two different values of Content-Length"));
+            // Equal ones, too, which a server may also take for one (RFC 9110, 8.6): who sends two has been told something by somebody.
+            if self.length.replace(length).is_some() {
+                return Err(Reject::bad("two values of Content-Length"));
             }
-            self.length = Some(length);
         }
         Ok(())
     }

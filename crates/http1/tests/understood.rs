@@ -5,7 +5,7 @@ use http1::Limits;
 
 const STREAM: &[u8] = b"GET /a%20b/%C3%BC?x=1&y=%41 HTTP/1.1\r\nHost: example.org:8080\r\nX-A: 1\r\n\r\n\
 \r\nPOST /chunks HTTP/1.1\r\nhost:a\r\nTRANSFER-ENCODING: Chunked\r\n\r\n3;ext=\"1\"\r\nabc\r\n00A\r\n0123456789\r\n0\r\nT: 1\r\n\r\n\
-POST /length HTTP/1.1\r\nHost: [::1]:80\r\nContent-Length: 5, 5\r\nContent-Length: 5\r\nExpect: 100-Continue\r\n\r\nhello\
+POST /length HTTP/1.1\r\nHost: [::1]:80\r\nContent-Length: 5\r\nExpect: 100-Continue\r\n\r\nhello\
 OPTIONS * HTTP/1.1\r\nHost:\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n\
 GET http://other.org?q HTTP/1.1\r\nHost: ignored\r\n\r\n\
 HEAD /old HTTP/1.0\r\nConnection: x, Keep-Alive\r\n\r\n\

@@ -11,6 +11,7 @@
 //! - [`configuration`]: what a listener wants of its clients, by its [`Terms`].
 //! - [`Tickets`]: how a client goes on with an earlier handshake's keys.
 //! - [`subject`]: who a client is, by its certificate.
+//! - [`complaint`]: why a handshake has failed, for people.
 //! - [`Session`]: one connection: records in, plain bytes out, and the other way round. [`Established`]: what its handshake has agreed on.
 //!
 //! Inside, from the bottom to the top:
@@ -27,6 +28,7 @@ pub mod authorities;
 mod blocks;
 pub mod certificate;
 pub mod choice;
+pub mod complaint;
 mod der;
 pub mod established;
 mod files;

@@ -11,6 +11,7 @@
 //! | any other function: of a type, an index, a sort order, an access method, a foreign server | `needs_fmgr_hook` |
 //! | the same, if it is SECURITY DEFINER or has settings | `fmgr_hook` |
 //! | a node of a plan that an extension brings | `planner_hook` |
+//! | a call that costs the product of two lengths | `planner_hook` |
 //! | a block of PL/pgSQL that catches errors, and so a cancel | the start of a subtransaction |
 //!
 //! Who is refused gets an error that sends the request to an executor, and its route stays there until its function changes.
@@ -30,6 +31,7 @@ use session::{compiled, invalidations, subtransaction};
 use shared::settings;
 
 use super::effects::formats_freely;
+use super::product_calls::{ProductCall, product_call};
 use super::standing;
 
 thread_local! {
@@ -195,14 +197,20 @@ callback! {
     ) -> *mut pg_sys::PlannedStmt {
         // SAFETY: PostgreSQL calls the hook with a whole query.
         unsafe {
-            if ACTIVE.get() && formats_freely(query.cast()) {
-                refuse_format();
+            if ACTIVE.get() {
+                if formats_freely(query.cast()) {
+                    refuse_format();
+                }
+                // Before it is planned: planning computes what it can.
+                refuse_products(query.cast());
             }
             let statement = match PREVIOUS.get().planner {
                 Some(next) => next(query, text, options, parameters),
                 None => pg::standard_planner(query, text, options, parameters),
             };
             if ACTIVE.get() {
+                // With the bodies of functions that have taken the place of their calls.
+                refuse_products(statement.cast());
                 let subplans = (*statement).subplans;
                 refuse_nodes((*statement).planTree);
                 (0..list_length(subplans)).for_each(|place| refuse_nodes(nth(subplans, place).cast()));
@@ -245,6 +253,23 @@ unsafe fn refuse_nodes(plan: *const pg_sys::Plan) {
         }
         refuse_nodes((*plan).lefttree);
         refuse_nodes((*plan).righttree);
+    }
+}
+
+/// An error if a query or plan calls a function that may cost the product of two lengths, and looks for no interrupts.
+unsafe fn refuse_products(tree: *const c_void) {
+    // SAFETY: by the caller; a look-up inside a transaction.
+    unsafe {
+        match product_call(tree) {
+            ProductCall::None => {}
+            ProductCall::Of(function) => {
+                let name = name_of(function);
+                refuse(format!(
+                    "the function {name} of two values that may be long does not run in a gateway"
+                ))
+            }
+            ProductCall::Unknown => refuse("a query of so many parts does not run in a gateway".into()),
+        }
     }
 }
 

@@ -8,7 +8,7 @@
 //! - [`endpoint`]: a route or a query handler; [`function`] with its [`inputs`], [`plan`] with [`make_plan`], [`stored_body`], [`called`], [`relation`],
 //!   [`arms`], [`effects`] and [`shape`]: from it to a cached plan; [`standing`]: whether that still stands for the function; [`author`]: whether its owner
 //!   may answer for the route; [`ready`]: all of it together.
-//! - [`admission`]: whose code may run in a gateway.
+//! - [`admission`]: whose code may run in a gateway; [`product_calls`]: which calls may cost the product of two lengths.
 //! - [`arguments`], [`bound_value`], [`json`] and [`params`]: from the request to the plan's parameters; [`current`]: the request as SQL
 //!   functions see it.
 //! - [`open`]: plans that stay open while requests share a transaction.
@@ -51,6 +51,7 @@ pub mod open;
 pub mod params;
 pub mod plan;
 mod plpgsql_steps;
+mod product_calls;
 pub mod proxies;
 mod read_conversions;
 mod read_functions;

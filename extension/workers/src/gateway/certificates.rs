@@ -91,9 +91,15 @@ enum About {
     Setting,
     /// A certificate, by its file.
     File(PathBuf),
+    /// What clients get that name no host.
+    Default,
     /// `howdah.tls_client_authorities` and `howdah.tls_revocation_lists`
     Clients,
 }
+
+/// What is said where clients that name no host get no certificate.
+const NO_DEFAULT: &str = "no certificate is the default, so that clients which name no host are refused: howdah.tls_certificates names \
+    folders of several certificates alone; name one by its file";
 
 struct Known {
     pair: Arc<Pair>,
@@ -232,7 +238,7 @@ impl Certificates {
             let (kind, file) = match about {
                 About::File(file) if self.known.contains_key(file) => continue,
                 About::File(file) => ("certificate", file.display().to_string()),
-                About::Setting => ("setting", self.settings.certificates.clone()),
+                About::Setting | About::Default => ("setting", self.settings.certificates.clone()),
                 About::Clients if self.authorities.is_some() => continue,
                 About::Clients => ("setting", self.settings.authorities.clone()),
             };
@@ -353,13 +359,18 @@ impl Certificates {
         log_line::log!("howdah has {} certificates in force, for {names}", pairs.len());
         self.choice = Arc::new(Choice::new(pairs, now()));
         self.changes_at = self.choice.changes_at();
+        if self.choice.is_empty() || self.choice.default_pair().is_some() {
+            self.said.remove(&About::Default);
+        } else {
+            self.say(About::Default, NO_DEFAULT.into());
+        }
     }
 
     fn say(&mut self, about: About, text: String) {
         if self.said.get(&about) != Some(&text) {
             match &about {
                 About::File(path) => log_line::warning!("the certificate {}: {text}", path.display()),
-                About::Setting | About::Clients => log_line::warning!("{text}"),
+                About::Setting | About::Default | About::Clients => log_line::warning!("{text}"),
             }
             self.said.insert(about, text);
         }

@@ -9,7 +9,7 @@ mod limits;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use ::gateway::{Arrived, LineShares, Poured, Room, SMALL_REPLY, Server};
+use ::gateway::{Arrived, LineShares, Poured, Room, SMALL_REPLY, Server, grown};
 use dispatch::{Ended, Gates, Later, Parked, Ticket, TicketMap, Waited, Waiter, Waiting};
 use exchange::{Cancel, Full, NO_GATE, Outcome};
 use message::Request;
@@ -66,7 +66,7 @@ struct Load {
 impl Load {
     fn lose(&mut self, flight: &Flight) {
         self.count -= 1;
-        self.responses -= flight.response.len();
+        self.responses -= flight.response.capacity();
         self.buckets -= usize::from(flight.bucket_of.is_some());
     }
 }
@@ -105,11 +105,14 @@ impl Flight {
     /// Why so much more of the response may not come. There is `room` for those that are not small. What is said of a
     /// bucket is always taken: its stream waits for it.
     fn lacks_memory(&mut self, more: usize, room: impl Fn() -> usize) -> Option<&'static str> {
-        let is_small = self.bucket_of.is_some() || self.response.len() + more <= SMALL_REPLY;
-        if !is_small && more > room() {
-            return Some(NO_ROOM);
-        }
-        may_fail(|| self.response.try_reserve(more)).err().map(|_| "there is no memory for the response")
+        let needed = self.response.len() + more;
+        let is_small = self.bucket_of.is_some() || needed <= SMALL_REPLY;
+        let room = if is_small { usize::MAX } else { room() };
+        let Some(capacity) = grown(self.response.capacity(), needed, room) else { return Some(NO_ROOM) };
+        let more = capacity - self.response.len();
+        may_fail(|| self.response.try_reserve_exact(more))
+            .err()
+            .map(|_| "there is no memory for the response")
     }
 
     fn refused(&self, ticket: Ticket) -> Refused<'_> {
@@ -408,9 +411,10 @@ impl Flights {
             let Some(flight) = self.flights[slot].as_mut() else { continue };
             if let Some(ticket) = flight.ticket {
                 let (more, others) = (completion.length(), self.load.responses);
+                let before = flight.response.capacity();
                 let room = || server.room_for_replies().saturating_sub(others);
                 if let Some(lack) = flight.lacks_memory(more, room) {
-                    self.load.responses -= flight.response.len();
+                    self.load.responses -= before;
                     flight.response = Vec::new();
                     let problem = unsent(flight.may_write, lack);
                     flight.answered = Some(problem.status);
@@ -419,7 +423,7 @@ impl Flights {
                     self.slots.remove(&ticket);
                 } else {
                     completion.append_to(&mut flight.response);
-                    self.load.responses += more;
+                    self.load.responses += flight.response.capacity() - before;
                 }
             }
             let (outcome, waited) = (completion.outcome(), completion.waited());

@@ -67,7 +67,8 @@ impl Shown {
         if self.last.as_ref() == Some(&text) {
             return;
         }
-        let (path, new) = (path(gateway), path(gateway).with_extension("new"));
+        // Its name ends with the number: another extension in its place would be one file for all gateways.
+        let (path, new) = (path(gateway), PathBuf::from(format!("{}.new", path(gateway).display())));
         if let Err(error) = fs::write(&new, &text).and_then(|()| fs::rename(&new, &path)) {
             log_line::warning!("http.certificates cannot be kept up to date: {}: {error}", path.display());
         }
