@@ -43,6 +43,7 @@ mod screen;
 mod seeding;
 mod settings;
 mod stage;
+mod standbys;
 mod status;
 mod stop;
 mod table;

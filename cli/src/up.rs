@@ -17,7 +17,7 @@ use crate::failure::{Failure, Result};
 use crate::https::{self, Certificates};
 use crate::log::Follower;
 use crate::screen::say;
-use crate::{application, deployment, greeting, listeners, settings, stage, stop};
+use crate::{application, deployment, greeting, listeners, settings, stage, standbys, stop};
 
 /// A file of the data folder that is there while its platform is one of howdah dev, or since that was.
 const OF_DEV: &str = "dev";
@@ -43,7 +43,8 @@ pub(crate) fn run_beside(options: &Up, beside: Option<Beside<'_>>) -> Result<()>
     }
     // Before the greeting, which says that warnings follow.
     let follower = Follower::open(&cluster.log()).map_err(|error| unreadable(&cluster, error))?;
-    match serve(&cluster, options, started, &stop) {
+    let connection = cluster.connection_string("postgres")?;
+    match standbys::explained(&connection, || serve(&cluster, options, started, &stop)) {
         Err(failure) if started => {
             // A platform that does not serve is of no use, and would hold the data folder.
             cluster.stop(Shutdown::Fast)?;

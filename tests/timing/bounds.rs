@@ -72,6 +72,9 @@ bounds! {
     /// A thousand requests to a route whose answers cannot be kept, against as many without `http.cache`.
     NOT_KEPT: 1000 ms,
         "together::caching::a_route_that_cannot_be_kept_is_as_fast_as_one_that_is_not_to_be";
+    /// Half of the requests beside eight clients that ask for a kept answer of 20 MB again and again, by HEAD.
+    BESIDE_KEPT_HEADS: 20 ms,
+        "together::kept_bodies::a_large_answer_that_is_kept_keeps_nobody_waiting";
     /// A request while somebody locks the catalogs.
     CATALOG_LOCKED: 500 ms,
         "together::locks_of_others::an_executor_goes_on_with_the_settings_that_it_knows",

@@ -1,7 +1,11 @@
 //! Kept answers that are large, that are asked for by long requests, or at one moment and seldom again, and those of functions that are called often.
 
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+use std::time::Instant;
+
 use howdah_tests::platform::{Platform, wait_for};
-use howdah_tests::{Connection, Http2, Reply};
+use howdah_tests::{Connection, Http2, Reply, bounds};
 
 const ROUTES: &str = "
     create table other (id integer); grant select on other to howdah_web;
@@ -71,6 +75,41 @@ fn who_asks_for_the_head_of_a_large_answer_needs_no_room_for_its_body() {
     assert_eq!(unmodified.status, 304);
     drop(holders);
     wait_for("there is room again", || platform.get(LARGE).body == kept.body);
+}
+
+#[test]
+fn a_large_answer_that_is_kept_keeps_nobody_waiting() {
+    let platform = platform(&[("howdah.max_cached", "64MB")]);
+    keep(&platform, "/sized/{bytes}", LARGE);
+    let is_over = AtomicBool::new(false);
+    let heads = thread::scope(|scope| {
+        let askers: Vec<_> = (0..8)
+            .map(|_| {
+                scope.spawn(|| {
+                    let (mut client, mut count) = (platform.connect(), 0);
+                    while !is_over.load(SeqCst) {
+                        client.send("HEAD", LARGE, &[], b"");
+                        assert_eq!(client.read_reply(true).expect("a head").status, 200);
+                        count += 1;
+                    }
+                    count
+                })
+            })
+            .collect();
+        let mut client = platform.connect();
+        let mut times: Vec<_> = (0..200)
+            .map(|_| {
+                let begun = Instant::now();
+                assert_eq!(client.request("GET", "/sized/1", &[], b"").status, 200);
+                begun.elapsed()
+            })
+            .collect();
+        is_over.store(true, SeqCst);
+        times.sort_unstable();
+        bounds::BESIDE_KEPT_HEADS.check(times[times.len() / 2]);
+        askers.into_iter().map(|asker| asker.join().expect("an asker")).sum::<u32>()
+    });
+    assert!(heads > 8, "{heads}");
 }
 
 #[test]

@@ -269,6 +269,30 @@ fn ctrl_c_stops_it_in_order_and_warnings_are_shown_until_then() {
 }
 
 #[test]
+fn a_start_that_waits_for_a_standby_says_so() {
+    let platform = Platform::new();
+    let port = platform.port.to_string();
+    let more = ["--set", "synchronous_standby_names=nobody"];
+    let mut up = platform.command(&[&["up", "--port", &port], &more[..]].concat());
+    let mut up = up.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(up.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let said = lines.find(|line| line.contains("waits for a synchronous standby")).unwrap();
+    assert!(said.contains("'nobody'"), "{said}");
+    platform.ok(&[
+        "psql",
+        "-d",
+        "postgres",
+        "-c",
+        "alter system set synchronous_standby_names = ''",
+        "-c",
+        "select pg_reload_conf()",
+    ]);
+    lines.find(|line| line.contains("Ctrl-C stops it")).unwrap();
+    interrupt(&up);
+    assert!(up.wait().unwrap().success());
+}
+
+#[test]
 fn what_howdah_stop_ends_the_foreground_notices() {
     let platform = Platform::new();
     let port = platform.port.to_string();
