@@ -399,3 +399,24 @@ fn arguments_are_as_long_as_they_may_be_as_text() {
         session.batch_execute(&format!("select job.enqueue('run', {numbers})")).is_ok()
     });
 }
+
+#[test]
+fn a_job_of_a_batch_that_another_transaction_makes_fail_is_tried_again_and_not_charged() {
+    let platform = platform();
+    platform.sql(
+        "create table tried (number integer); create sequence tries; grant usage on sequence tries to howdah_web;
+         create function collides(number integer) returns void language plpgsql as $$
+         begin
+           if nextval('tries') <= 3 then
+             raise exception using errcode = case number % 2 when 0 then '40P01' else '40001' end;
+           end if;
+           insert into tried values (number);
+         end $$;
+         grant insert on tried to howdah_web;
+         select job.define('collides', 'collides', attempts => 1, batch => 10),
+           job.enqueue_many('collides', array(select jsonb_build_object('number', n) from generate_series(1, 4) n))",
+    );
+    wait_for("all have run", || platform.count("tried") == 4);
+    assert_eq!(platform.count("job.failures"), 0);
+    assert_eq!(platform.count("job.dead_jobs"), 0);
+}
