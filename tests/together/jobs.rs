@@ -420,3 +420,24 @@ fn a_job_of_a_batch_that_another_transaction_makes_fail_is_tried_again_and_not_c
     assert_eq!(platform.count("job.failures"), 0);
     assert_eq!(platform.count("job.dead_jobs"), 0);
 }
+
+#[test]
+fn a_kind_that_may_have_all_executors_leaves_one_to_others() {
+    let platform = Platform::with(&[("howdah.max_job_executors", "3"), ("howdah.min_job_executors", "3")]);
+    platform.sql(
+        "create table ran (kind text);
+         create function hold() returns void language sql as 'select pg_advisory_xact_lock_shared(7)';
+         create function work() returns void language sql as $$ insert into ran values ('work') $$;
+         grant insert on ran to howdah_web;
+         select job.define('hold', 'hold', at_once => 8), job.define('work', 'work', priority => 'high')",
+    );
+    let mut holder = platform.session();
+    holder.batch_execute("select pg_advisory_lock(7)").unwrap();
+    platform.sql("select job.enqueue('hold') from generate_series(1, 6)");
+    wait_for("two are held", || platform.count("job.running") == 2);
+    platform.sql("select job.enqueue('work')");
+    wait_for("the other", || platform.count("ran") == 1);
+    assert_eq!(platform.count("job.running"), 2);
+    holder.batch_execute("select pg_advisory_unlock(7)").unwrap();
+    wait_for("all", || platform.count("job.kinds where kind = 'hold' and done = 6") == 1);
+}
