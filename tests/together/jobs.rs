@@ -441,3 +441,21 @@ fn a_kind_that_may_have_all_executors_leaves_one_to_others() {
     holder.batch_execute("select pg_advisory_unlock(7)").unwrap();
     wait_for("all", || platform.count("job.kinds where kind = 'hold' and done = 6") == 1);
 }
+
+#[test]
+fn jobs_that_are_being_enqueued_when_executors_count_first_are_counted() {
+    let platform = Platform::with(&[("howdah.jobs", "off")]);
+    platform.sql(
+        "create function run() returns void language sql as '';
+         select job.define('paused', 'run'), job.pause('paused'), job.define('runs', 'run')",
+    );
+    let mut session = platform.session();
+    session
+        .batch_execute("begin; select job.enqueue_many('paused', array_fill('{}'::jsonb, array[300]))")
+        .unwrap();
+    platform.sql("select job.enqueue('runs')");
+    platform.set("howdah.jobs", "on");
+    wait_for("executors have counted", || platform.count("job.kinds where kind = 'runs' and done = 1") == 1);
+    session.batch_execute("commit").unwrap();
+    assert_eq!(platform.count("job.kinds where kind = 'paused' and waiting = 300"), 1);
+}
