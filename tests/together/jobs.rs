@@ -399,3 +399,63 @@ fn arguments_are_as_long_as_they_may_be_as_text() {
         session.batch_execute(&format!("select job.enqueue('run', {numbers})")).is_ok()
     });
 }
+
+#[test]
+fn a_job_of_a_batch_that_another_transaction_makes_fail_is_tried_again_and_not_charged() {
+    let platform = platform();
+    platform.sql(
+        "create table tried (number integer); create sequence tries; grant usage on sequence tries to howdah_web;
+         create function collides(number integer) returns void language plpgsql as $$
+         begin
+           if nextval('tries') <= 3 then
+             raise exception using errcode = case number % 2 when 0 then '40P01' else '40001' end;
+           end if;
+           insert into tried values (number);
+         end $$;
+         grant insert on tried to howdah_web;
+         select job.define('collides', 'collides', attempts => 1, batch => 10),
+           job.enqueue_many('collides', array(select jsonb_build_object('number', n) from generate_series(1, 4) n))",
+    );
+    wait_for("all have run", || platform.count("tried") == 4);
+    assert_eq!(platform.count("job.failures"), 0);
+    assert_eq!(platform.count("job.dead_jobs"), 0);
+}
+
+#[test]
+fn a_kind_that_may_have_all_executors_leaves_one_to_others() {
+    let platform = Platform::with(&[("howdah.max_job_executors", "3"), ("howdah.min_job_executors", "3")]);
+    platform.sql(
+        "create table ran (kind text);
+         create function hold() returns void language sql as 'select pg_advisory_xact_lock_shared(7)';
+         create function work() returns void language sql as $$ insert into ran values ('work') $$;
+         grant insert on ran to howdah_web;
+         select job.define('hold', 'hold', at_once => 8), job.define('work', 'work', priority => 'high')",
+    );
+    let mut holder = platform.session();
+    holder.batch_execute("select pg_advisory_lock(7)").unwrap();
+    platform.sql("select job.enqueue('hold') from generate_series(1, 6)");
+    wait_for("two are held", || platform.count("job.running") == 2);
+    platform.sql("select job.enqueue('work')");
+    wait_for("the other", || platform.count("ran") == 1);
+    assert_eq!(platform.count("job.running"), 2);
+    holder.batch_execute("select pg_advisory_unlock(7)").unwrap();
+    wait_for("all", || platform.count("job.kinds where kind = 'hold' and done = 6") == 1);
+}
+
+#[test]
+fn jobs_that_are_being_enqueued_when_executors_count_first_are_counted() {
+    let platform = Platform::with(&[("howdah.jobs", "off")]);
+    platform.sql(
+        "create function run() returns void language sql as '';
+         select job.define('paused', 'run'), job.pause('paused'), job.define('runs', 'run')",
+    );
+    let mut session = platform.session();
+    session
+        .batch_execute("begin; select job.enqueue_many('paused', array_fill('{}'::jsonb, array[300]))")
+        .unwrap();
+    platform.sql("select job.enqueue('runs')");
+    platform.set("howdah.jobs", "on");
+    wait_for("executors have counted", || platform.count("job.kinds where kind = 'runs' and done = 1") == 1);
+    session.batch_execute("commit").unwrap();
+    assert_eq!(platform.count("job.kinds where kind = 'paused' and waiting = 300"), 1);
+}

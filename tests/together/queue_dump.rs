@@ -201,3 +201,48 @@ fn a_dump_carries_listeners() {
     assert_eq!(there, listeners(&mut queues.session()));
     assert!(there.len() == 2 && !there.concat().contains("secret"), "{there:?}");
 }
+
+#[test]
+fn a_dump_of_the_schema_alone_leaves_nothing_that_keeps_queues_from_being_made() {
+    let queues = Queues::start();
+    queues.sql("select queue.create('mail'), queue.send('mail', '1'), queue.create('other')");
+    let dump = program(&queues.cluster, "pg_dump", "postgres", &["-Fc", "-s"], b"");
+    queues.sql("create database copy");
+    program(&queues.cluster, "pg_restore", "copy", &["--exit-on-error"], &dump);
+    let mut copy = queues.cluster.connect("copy").unwrap();
+    // What somebody has put there is not thrown away.
+    copy.batch_execute(
+        "insert into queue.a_other (msg_id, read_ct, enqueued_at, vt) values (1, 0, now(), now())",
+    )
+    .unwrap();
+    for create in ["queue.create('mail')", "queue.create('bips', 't_bip')", "queue.create('new')"] {
+        copy.batch_execute(&format!("select {create}; select {create}")).unwrap();
+    }
+    let kept = error(&mut copy, "select queue.create('other')");
+    assert!(kept.starts_with("55000") && kept.contains("queue.a_other belongs to no queue"), "{kept}");
+    assert_eq!(number(&mut copy, "select queue.send('mail', '1')"), 1);
+    put(&mut copy, 1, 3);
+    assert_eq!(take(&mut copy, 10), all(1, 3));
+    copy.batch_execute("delete from queue.a_other; select queue.create('other')").unwrap();
+}
+
+#[test]
+fn two_who_make_the_same_queue_at_once_have_it() {
+    let queues = Queues::start();
+    let mut first = queues.session();
+    for (name, more, refused) in [("one", "", false), ("two", ", row_type => 't_bip'", true)] {
+        first.batch_execute(&format!("begin; select queue.create('{name}')")).unwrap();
+        let mut second = queues.session();
+        let pid: i32 = second.query_one("select pg_backend_pid()", &[]).unwrap().get(0);
+        let create = format!("select queue.create('{name}'{more})");
+        let makes = thread::spawn(move || {
+            second.batch_execute(&create).map_err(|error| error.code().map(|code| code.code().to_owned()))
+        });
+        let waits =
+            format!("select count(*) from pg_stat_activity where pid = {pid} and wait_event_type = 'Lock'");
+        howdah_tests::wait_for("the second waits", || queues.number(&waits) == 1);
+        first.batch_execute("commit").unwrap();
+        let expected = if refused { Err(Some("42710".to_owned())) } else { Ok(()) };
+        assert_eq!(makes.join().unwrap(), expected);
+    }
+}

@@ -206,3 +206,22 @@ fn a_job_cannot_become_another_or_leave_anything_to_the_next() {
         );
     }
 }
+
+#[test]
+fn a_queue_that_somebody_has_made_under_the_name_of_one_of_jobs_is_never_theirs() {
+    let platform = Platform::start();
+    platform.sql(
+        "create role maker; grant howdah_admin to maker; grant usage on schema job to maker;
+         create function run() returns void language sql as '';
+         select job.define('run', 'run');
+         set role maker; select queue.create('job_1_high', 'job.entry'), queue.create('job_2_normal', 'job.entry')",
+    );
+    let mut session = platform.session();
+    for call in ["job.enqueue('run', priority => 'high')", "job.define('other', 'run')"] {
+        let refused = error(&mut session, &format!("select {call}"));
+        assert!(
+            refused.starts_with("42710") && refused.contains("exists, and is none of jobs"),
+            "{call}: {refused}"
+        );
+    }
+}

@@ -2,6 +2,7 @@
 //!
 //! - [`Backoff`]: how long a job waits after it has failed.
 //! - [`Rate`]: how many of a kind may begin in a time.
+//! - [`allowed`]: how many of a kind may run at the same time.
 //! - [`Rhythm`]: when a schedule is due, by a [`Cron`] expression or every so often, in a [`Zone`]; [`CatchUp`]: what becomes of due times that were missed.
 //! - [`suspects`]: whom a crash is charged to.
 //! - [`Priority`] and [`Turns`]: which priority comes first, so that the lowest does not starve.
@@ -11,6 +12,7 @@ mod cron;
 mod missed;
 mod rate;
 mod rhythm;
+mod room;
 pub mod suspects;
 mod turns;
 
@@ -19,4 +21,5 @@ pub use cron::{Cron, Unfit};
 pub use missed::{CatchUp, Look, MOST, Missed};
 pub use rate::{PLACES, Rate, Starts};
 pub use rhythm::{Rhythm, Zone, shown};
+pub use room::allowed;
 pub use turns::{Priority, Turns};

@@ -18,7 +18,7 @@ use crate::current::Shown;
 use crate::failure::{Failed, Taken};
 use crate::kinds::{Kind, Row};
 use crate::memory::jobs;
-use crate::runs::{Outcome, PAUSE_US, Ring, Runs, being_deployed, is_mixed};
+use crate::runs::{Outcome, PAUSE_US, Ring, Runs, being_deployed, is_conflict, is_mixed};
 
 /// How long a job is taken to last of whose kind nothing is known, in microseconds.
 const FIRST_US: u64 = 1000;
@@ -42,6 +42,8 @@ struct Batch<'a> {
     done: Vec<u64>,
     unrun: Vec<u64>,
     failed: u64,
+    /// One has failed by another transaction: it is given back, and has its tries by itself.
+    has_conflict: bool,
     /// The positions of those that somebody has cancelled.
     cancelled: Vec<u64>,
     /// What could not be written down of a job that has failed: the transaction ends there.
@@ -93,6 +95,10 @@ impl Several for Batch<'_> {
         self.attempt.log(error.is_none());
         match error {
             None => self.done.push(taken.position),
+            Some(error) if is_conflict(&error) && !self.attempt.is_cancelled() => {
+                self.unrun.push(taken.position);
+                self.has_conflict = true;
+            }
             Some(error) => {
                 self.failed += 1;
                 if self.attempt.is_cancelled() {
@@ -105,7 +111,7 @@ impl Several for Batch<'_> {
                 }
             }
         }
-        self.error.is_none() && self.begun.elapsed() < LONGEST
+        self.error.is_none() && !self.has_conflict && self.begun.elapsed() < LONGEST
     }
 
     fn finish(&mut self) {
@@ -128,6 +134,7 @@ impl<'a> Batch<'a> {
             done,
             unrun,
             failed: 0,
+            has_conflict: false,
             cancelled: Vec::new(),
             error: None,
         }
@@ -168,12 +175,14 @@ impl Runs {
         let Kind { row, callee, .. } = &mut self.kinds[place];
         let (row, shown) = (&*row, Shown(&attempt.kind));
         let (mut counts, mut unwritten, mut cancelled) = ((0, 0), None, Vec::new());
+        let mut has_conflict = false;
         let mut run = || {
             let mut batch = Batch::new(&attempt, row, ring);
             // SAFETY: by contract.
             let result =
                 log_rate::for_client(|| unsafe { runner.run_several_apart(callee, &shown, &mut batch) });
             (counts, unwritten) = ((batch.done.len() as u64, batch.failed), batch.error.take());
+            has_conflict = batch.has_conflict;
             attempt.settle_cancelled(&std::mem::take(&mut cancelled), false);
             cancelled = std::mem::take(&mut batch.cancelled);
             result
@@ -188,7 +197,7 @@ impl Runs {
             self.owes_ring = false;
         }
         match result {
-            Ok(()) if done + failed == 0 => return Outcome::Nothing,
+            Ok(()) if done + failed == 0 && !has_conflict => return Outcome::Nothing,
             Ok(()) => {
                 self.done(&attempt, done);
                 jobs().kind(attempt.number).failed.fetch_add(failed, Relaxed);
@@ -196,6 +205,9 @@ impl Runs {
             // Nothing of it is left. Each by itself, it will be seen whose fault it was.
             Err(_) if done + failed > 0 => self.kinds[place].singly_until = now_us() + PAUSE_US,
             Err(failure) => return self.nothing_taken(place, Err::<(), _>(failure)),
+        }
+        if has_conflict {
+            self.kinds[place].singly_until = now_us() + PAUSE_US;
         }
         if unwritten.is_some() {
             self.kinds[place].rests_until = now_us() + PAUSE_US;

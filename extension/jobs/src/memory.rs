@@ -407,11 +407,7 @@ impl Jobs {
     }
 }
 
-/// How many attempts of a kind may run at the same time, with so many of others and so many executors at most. A kind that says nothing has
-/// its share of the executors that the others leave, so that each of them finds one free.
+/// How many attempts of a kind may run at the same time, with so many of others and so many executors at most.
 fn allowed(limits: &Limits, others: u32, most: u32) -> u32 {
-    limits.at_once.unwrap_or_else(|| {
-        let left = most.saturating_sub(others);
-        (left * settings::JOB_SHARE.get() as u32).div_ceil(100).max(1)
-    })
+    schedule::allowed(limits.at_once, settings::JOB_SHARE.get() as u32, others, most)
 }

@@ -448,6 +448,6 @@ fn most() -> u32 {
 }
 
 /// Whether another transaction has made it fail, so that it may succeed at once.
-fn is_conflict(error: &PgError) -> bool {
+pub(crate) fn is_conflict(error: &PgError) -> bool {
     matches!(error.sqlstate(), "40001" | "40P01")
 }

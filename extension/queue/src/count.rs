@@ -41,7 +41,7 @@ pub fn count(queue: &Definition) -> Count {
         };
         let mut count = Count::default();
         for (segment, lowest) in segments.iter().zip(lowest) {
-            count.add_segment(segment, lowest, &moment, now);
+            count.add_segment(segment, lowest, &moment, now, 0);
         }
         return count;
     }
@@ -51,7 +51,7 @@ pub fn count(queue: &Definition) -> Count {
 fn count_all(queue: &Definition) -> Count {
     let (mut count, moment) = (Count::default(), Moment::now());
     for number in 0..SEGMENTS {
-        count.add_segment(&Segment::open(queue, number, Purpose::Look), 0, &moment, wall_time());
+        count.add_segment(&Segment::open(queue, number, Purpose::Look), 0, &moment, wall_time(), 0);
     }
     count
 }
@@ -67,13 +67,13 @@ pub fn count_once(queue: &Definition) {
         }
     }
     for segment in segments {
-        let (lowest, before, moment, now) = {
+        let (lowest, before, moment, now, next) = {
             let lock = queue.lock();
             let memory = &lock.segments[segment.number];
-            (memory.watch.lowest(), memory.counts(), Moment::now(), lock.clock())
+            (memory.watch.lowest(), memory.counts(), Moment::now(), lock.clock(), lock.next)
         };
         let mut count = Count::default();
-        count.add_segment(&segment, lowest, &moment, now);
+        count.add_segment(&segment, lowest, &moment, now, next);
         queue.lock().segments[segment.number].recount(count.rows as u64, before);
     }
 }
@@ -84,7 +84,8 @@ pub(crate) fn given_out(queue: &Definition) -> Option<i64> {
 }
 
 impl Count {
-    fn add_segment(&mut self, segment: &Segment, from: u64, moment: &Moment, now: i64) {
+    /// Adds what a segment had at a moment. Rows below `counted` count also while they are being sent, as they are in the numbers already.
+    fn add_segment(&mut self, segment: &Segment, from: u64, moment: &Moment, now: i64, counted: u64) {
         let server = Server::now();
         let mut block = Block::new(from);
         for row in Scan::upwards_as_of(segment, &server, moment, block.start) {
@@ -95,7 +96,9 @@ impl Count {
             }
             match row {
                 // What has not been committed is not there.
-                Row::Batch(batch) if batch.writer == 0 => block.add_batch(batch),
+                Row::Batch(batch) if batch.writer == 0 || span.first < counted => {
+                    block.add_batch(Batch { writer: 0, ..batch });
+                }
                 // What has not been committed is not consumed.
                 Row::Claim(claim) if claim.claimant != 0 => {
                     block.add_claim(Claim { until: FOR_GOOD - 1, claimant: 0, ..claim });

@@ -118,6 +118,8 @@ declare
   columns text;
   without_statistics text := '';
   granted record;
+  stray record;
+  has_rows boolean;
 begin
   -- Not where the caller wants its own tables: the owner's rights to a tablespace are not the caller's. What runs as the owner is
   -- followed by the caller's settings.
@@ -125,7 +127,29 @@ begin
   set local default_table_access_method = 'heap';
   insert into queue.queue (name, row_type, owner, is_unlogged, max_reads)
   values (make.name, make.row_type, make.owner, make.is_unlogged, make.max_reads)
+  on conflict on constraint queue_name_key do nothing
   returning id into number;
+  if number is null then
+    -- Another has made it meanwhile.
+    return;
+  end if;
+  -- What a dump of the schema alone has left behind belongs to no queue, and is empty.
+  for stray in
+    select c.oid::regclass as relation
+    from pg_class c
+    where c.relnamespace = 'queue'::regnamespace and c.relkind = 'r'
+      and (c.relname ~ format('^(rows|ledger)_%s_[1-3]$', number) or make.row_type is null and c.relname = 'a_' || make.name)
+      and not exists (
+        select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
+  loop
+    execute format('select exists (select from %s)', stray.relation) into has_rows;
+    if has_rows then
+      raise exception using errcode = '55000', message = format('table %s belongs to no queue, and has rows', stray.relation),
+        hint = 'Move them elsewhere, or drop the table.';
+    end if;
+    execute format('drop table %s', stray.relation);
+  end loop;
+  execute format('drop function if exists queue.row_type_%s()', number);
   if make.row_type is null then
     columns := ', message jsonb, headers jsonb';
     execute format(

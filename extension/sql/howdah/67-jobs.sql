@@ -150,7 +150,14 @@ begin
   execute format('select queue_%s from job.kind where id = $1', make_queue.priority) into number using make_queue.kind;
   if number is null then
     perform queue.make(queue_name, 'job.entry'::regtype, current_user::regrole, false, null);
-    select q.id into strict number from queue.queue q where q.name = queue_name;
+    -- Never another's: who owns a queue puts into it what is run as the kind's role.
+    select q.id into number
+    from queue.queue q
+    where q.name = queue_name and q.owner = current_user::regrole and q.row_type = 'job.entry'::regtype;
+    if not found then
+      raise exception using errcode = '42710', message = format('queue %s exists, and is none of jobs', queue_name),
+        hint = 'queue.drop_queue removes it and its rows.';
+    end if;
     execute format('update job.kind set queue_%s = $2 where id = $1', make_queue.priority) using make_queue.kind, number;
   end if;
   return number;

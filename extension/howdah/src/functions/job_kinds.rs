@@ -86,6 +86,8 @@ sql_function!(
         unrecorded(|| run_as_owner(make_queue, &[name.into()]));
         if known.is_none() {
             let made = kind::find(name);
+            // Another may have defined it at the same time.
+            made.check_owner();
             made.take_place();
             made.make_ready(limits.priority);
         }

@@ -44,6 +44,8 @@ sql_function!(
             ],
         );
         let made = definition::find(name);
+        // Another may have made it at the same time.
+        check_same(&made, row_type);
         // An error if there is no room for it: those that exist keep their places.
         made.memory();
         if made.is_unlogged {
