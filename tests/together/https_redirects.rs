@@ -81,6 +81,11 @@ fn no_client_goes_in_circles() {
     https.platform.set("howdah.trusted_proxies", "127.0.0.1");
     let is_told = || ask(&https, port, &by_proxy, "/").contains("the proxy should use another port");
     wait_for("a proxy that has come by https is told", is_told);
+    // It has a line a second, and one is told already.
+    let is_logged = || {
+        is_told() && https.log_count("answered 421 by the gateway: this port only sends clients to https") > 0
+    };
+    wait_for("the log is told", is_logged);
     assert!(ask(&https, port, &["-H", "X-Forwarded-Proto: http"], "/").starts_with("308 "));
 }
 

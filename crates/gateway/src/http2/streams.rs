@@ -96,9 +96,11 @@ async fn read_on(shared: &Shared, mut body: RecvStream) {
     let Parting { quiet, time } = shared.limits().parting;
     let end = async {
         while let Ok(Some(Ok(chunk))) = timeout(quiet, poll_fn(|context| body.poll_data(context))).await {
+            // As many bytes have come.
             let _ = body.flow_control().release_capacity(chunk.len());
         }
     };
+    // Either way nothing more is read.
     let _ = timeout(time, end).await;
 }
 

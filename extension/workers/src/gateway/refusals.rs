@@ -61,7 +61,9 @@ impl Refusals {
         if let Some(place) = STATUSES.iter().position(|status| *status == problem.status) {
             self.counts[place] += 1;
         }
-        if problem.status >= 500 && self.may_tell(1) {
+        // A proxy that sends everybody in circles is no fault of its clients.
+        let is_misled = problem.status == 421;
+        if (problem.status >= 500 || is_misled) && self.may_tell(1) {
             let (id, route, status) = (refused.id, label(refused.gate), problem.status);
             let reason = problem.detail.as_deref().unwrap_or_default();
             let more = self.more();
