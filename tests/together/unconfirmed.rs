@@ -101,7 +101,7 @@ fn a_write_whose_wait_for_a_standby_has_ended_is_not_answered_as_if_one_had_it()
         for (path, body) in WRITES {
             let path = path.replace("/1", &format!("/1{number}"));
             let mut connection = send(&platform, &path, body);
-            wait_for("the commit waits", || platform.count(WAITING) == 1);
+            wait_for("the commit waits", || platform.count(WAITING) > 0);
             platform.value(&format!("select {end}(pid) from {WAITING}"));
             let reply = connection.read_reply(false).expect("an answer");
             expect_unconfirmed(&reply, &format!("{path} after {end}"));
@@ -109,12 +109,12 @@ fn a_write_whose_wait_for_a_standby_has_ended_is_not_answered_as_if_one_had_it()
     }
     // Who has left is told nothing, and the process goes on.
     let leaving = send(&platform, "/notes/20", "");
-    wait_for("the commit waits", || platform.count(WAITING) == 1);
+    wait_for("the commit waits", || platform.count(WAITING) > 0);
     drop(leaving);
     wait_for("it is cancelled", || platform.count("note where id = 20") == 1);
     // Once no standby is asked for, the commits that wait are as safe as they are to be.
     let mut waiting = send(&platform, "/notes/21", "");
-    wait_for("the commit waits", || platform.count(WAITING) == 1);
+    wait_for("the commit waits", || platform.count(WAITING) > 0);
     platform.set("synchronous_standby_names", "");
     assert_eq!(waiting.read_reply(false).expect("an answer").text(), "21");
     assert_eq!(platform.post("/notes/22", "text/plain", b"").text(), "22");
@@ -128,7 +128,7 @@ fn a_job_is_not_done_before_a_standby_has_it() {
         "set synchronous_commit = local; select job.resume('add'); select job.enqueue('add', '{\"id\": 1}')",
     );
     let id = id.expect("an id");
-    wait_for("its commit waits", || platform.count(WAITING) == 1);
+    wait_for("its commit waits", || platform.count(WAITING) > 0);
     // Neither a cancel of the process, nor of the job, nor its timeout ends that.
     platform.value(&format!("select pg_cancel_backend(pid) from {WAITING}"));
     let begun = platform.value(&format!("select state_change::text from {WAITING}"));
@@ -170,12 +170,12 @@ fn the_end_of_a_plain_connection_says_whether_a_standby_has_its_lines() {
     ask_for_nobody(&platform);
     for end in ["pg_cancel_backend", "pg_terminate_backend"] {
         let stream = pour(100);
-        wait_for("the commit waits", || platform.count(WAITING) == 1);
+        wait_for("the commit waits", || platform.count(WAITING) > 0);
         platform.value(&format!("select {end}(pid) from {WAITING}"));
         assert!(!ends_well(stream), "after {end}");
     }
     let stream = pour(200);
-    wait_for("the commit waits", || platform.count(WAITING) == 1);
+    wait_for("the commit waits", || platform.count(WAITING) > 0);
     platform.set("synchronous_standby_names", "");
     assert!(ends_well(stream));
 }
@@ -203,7 +203,7 @@ fn what_was_answered_with_success_is_there_after_a_failover() {
     // It comes back while a commit waits.
     platform.set("howdah.request_timeout", "60s");
     let mut waiting = send(&platform, "/notes/5", "");
-    wait_for("the commit waits", || platform.count(WAITING) == 1);
+    wait_for("the commit waits", || platform.count(WAITING) > 0);
     standby.start(Life::WithParent).unwrap();
     assert_eq!(waiting.read_reply(false).expect("an answer").status, 200);
     assert_eq!(add(&platform, 6), 200);
@@ -212,7 +212,7 @@ fn what_was_answered_with_success_is_there_after_a_failover() {
     standby.stop(Shutdown::Immediate).unwrap();
     wait_for("it is gone", || platform.count("pg_stat_replication") == 0);
     let mut last: Vec<_> = (7..12).map(|id| (id, send(&platform, &format!("/notes/{id}"), ""))).collect();
-    wait_for("the commits wait", || platform.count(WAITING) == 5);
+    wait_for("the commits wait", || platform.count(WAITING) > 1);
     platform.cluster.stop(Shutdown::Fast).unwrap();
     for (id, connection) in &mut last {
         if connection.read_reply(false).is_some_and(|reply| reply.status < 300) {
