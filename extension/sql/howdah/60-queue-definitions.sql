@@ -139,6 +139,11 @@ begin
     from pg_class c
     where c.relnamespace = 'queue'::regnamespace and c.relkind = 'r'
       and (c.relname ~ format('^(rows|ledger)_%s_[1-3]$', number) or make.row_type is null and c.relname = 'a_' || make.name)
+      -- Nobody else's of the same name.
+      and c.relowner = current_user::regrole
+      and exists (
+        select from pg_attribute a
+        where a.attrelid = c.oid and a.attnum = 1 and a.atttypid = 'bigint'::regtype and a.attname in ('@position', 'first', 'msg_id'))
       and not exists (
         select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
   loop
