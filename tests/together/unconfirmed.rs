@@ -17,6 +17,10 @@ const ROUTES: &str = "
     create function count_notes() returns bigint language sql stable begin atomic select count(*) from note; end;
     create function enqueue(id integer) returns bigint language sql as $$ select job.enqueue('add', jsonb_build_object('id', id)) $$;
     select http.route('POST', '/notes/{id}', 'add'), http.route('GET', '/notes', 'count_notes'), http.route('POST', '/jobs/{id}', 'enqueue');
+    create unlogged table passing (id integer); grant select, insert on passing to howdah_web;
+    create function pass(id integer) returns integer language sql begin atomic insert into passing values (id) returning id; end;
+    create function number() returns text language sql stable return pg_current_xact_id();
+    select http.route('POST', '/passing/{id}', 'pass'), http.route('GET', '/number', 'number');
     select job.define('add', 'add', timeout => '1 s'), job.pause('add');
     select job.grant('add', 'enqueue', 'howdah_web');
     select queue.create('bips', row_type => 't_bip'), queue.serve();
@@ -93,8 +97,10 @@ fn a_write_whose_wait_for_a_standby_has_ended_is_not_answered_as_if_one_had_it()
     for ((path, _), connection) in WRITES.iter().zip(&mut sent) {
         expect_unconfirmed(&connection.read_reply(false).expect("an answer"), path);
     }
-    // What only reads waits for nobody, and sees what is there.
+    // What only reads waits for nobody, and sees what is there; nor does what no standby would get.
     assert_eq!(platform.get("/notes").text(), "1");
+    assert_eq!(platform.get("/number").status, 200);
+    assert_eq!(platform.post("/passing/1", "text/plain", b"").text(), "1");
     // A cancel, the end of the process.
     platform.set("howdah.request_timeout", "60s");
     for (number, end) in ["pg_cancel_backend", "pg_terminate_backend"].into_iter().enumerate() {

@@ -38,6 +38,8 @@ const ENVIRONMENT: &str = "development";
 
 /// Starts the platform and stays, until Ctrl-C.
 pub(crate) fn run(options: &Dev) -> Result<()> {
+    // It may have gone before the application is loaded.
+    let parent = getppid();
     target::read(&options.app)?;
     let mut platform = options.platform.clone();
     up::require_none(&platform.place.data)?;
@@ -47,7 +49,6 @@ pub(crate) fn run(options: &Dev) -> Result<()> {
     let up = Up { behind: Some(behind), shown: Some(options.app.clone()), ..Up::of(platform) };
     let mut begin = |cluster: &Cluster| -> Result<Box<dyn FnMut()>> {
         let mut developer = Developer::begin(options, cluster, Rc::clone(&browser))?;
-        let parent = getppid();
         Ok(Box::new(move || {
             developer.look();
             if getppid() != parent {

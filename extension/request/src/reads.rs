@@ -68,6 +68,8 @@ pub enum Obstacle {
     Inputs,
     /// It takes a header or a cookie that `vary` does not name.
     Unnamed,
+    /// Settings of its role have changed, and could not be read.
+    Settings,
     /// Its transaction is serializable.
     Transaction,
     /// It has caught an error.
@@ -81,6 +83,8 @@ thread_local! {
     static RECORDS: Cell<bool> = const { Cell::new(false) };
     /// [`changes::now`] when it began.
     static SINCE: Cell<u64> = const { Cell::new(0) };
+    /// The same when the request was taken, before anything was learned for it; none where none is.
+    static TAKEN: Cell<Option<u64>> = const { Cell::new(None) };
     static OBSTACLE: Cell<Option<Obstacle>> = const { Cell::new(None) };
     /// Whether the answer may depend on the time, as long as nothing else is in the way.
     static MAY_AGE: Cell<bool> = const { Cell::new(false) };
@@ -150,6 +154,12 @@ impl Read {
     }
 }
 
+/// A request was taken. To be called before this process hears of what has changed meanwhile: settings of its role are put in force, and routes read,
+/// before it is recorded, and what is committed in between is not in them.
+pub fn taken() {
+    TAKEN.set(Some(changes::now().number()));
+}
+
 /// Begins to record. To be called before the transaction's snapshot is taken. A route whose answers are kept has said what they vary by,
 /// and whether they may be old.
 pub(crate) fn begin(caching: Option<&Caching>) {
@@ -161,7 +171,7 @@ pub(crate) fn begin(caching: Option<&Caching>) {
         relations.clear();
         relations.reserve(MOST);
     });
-    SINCE.set(changes::now().number());
+    SINCE.set(TAKEN.get().unwrap_or_else(|| changes::now().number()));
     read_functions::begin();
     RECORDS.set(true);
 }
@@ -411,6 +421,7 @@ impl Obstacle {
                 format!("it takes the {taken}, which vary does not name")
             }
             Obstacle::Error => "it catches an error".into(),
+            Obstacle::Settings => "its role's settings cannot be read now".into(),
             Obstacle::Transaction => "its transaction is serializable".into(),
         }
     }

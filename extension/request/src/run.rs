@@ -30,6 +30,7 @@ use super::inputs::Argument;
 use super::open::OpenPlans;
 use super::params::{self, RequestSource};
 use super::plan::{Origin, Plan};
+use super::reads::Obstacle;
 use super::ready::{add_plan, is_ready, make_ready, plan_for};
 use super::receiver::{Answer, Receiver};
 use super::request_log::{Shown, Whose};
@@ -277,6 +278,9 @@ impl Job<'_, '_> {
         guard::forget_raised();
         if self.records {
             reads::begin(endpoint.registration.caching.as_ref());
+            if !self.called && !self.identity.is_certain() {
+                reads::blame(Obstacle::Settings);
+            }
         }
         let mut begun = None;
         let report = if self.called { Report::Quiet } else { Report::Log };

@@ -42,6 +42,11 @@ impl Identity {
             && stored_settings::is_current(&self.stored)
     }
 
+    /// Whether what is in force is what is stored, as far as this process has heard. While the settings cannot be read it goes on with older ones.
+    pub fn is_certain(&self) -> bool {
+        stored_settings::is_certain(&self.stored)
+    }
+
     /// Nothing is taken to be in force any more: the next request sets everything anew.
     pub fn doubt(&mut self) {
         self.role = None;

@@ -43,7 +43,9 @@ impl Awaited {
     pub(crate) unsafe fn now() -> Awaited {
         // SAFETY: PostgreSQL's own variables.
         unsafe {
-            let writes = pg::GetTopTransactionIdIfAny() != pg_sys::TransactionId::INVALID;
+            // What has written nothing that standbys get waits for none: rows of unlogged tables, or a mere number.
+            let has_id = pg::GetTopTransactionIdIfAny() != pg_sys::TransactionId::INVALID;
+            let writes = has_id && pg_sys::XactLastRecEnd != 0;
             let level = usize::try_from(pg_sys::synchronous_commit - REMOTE_WRITE).ok();
             let waits = writes && pg_sys::max_wal_senders > 0;
             let level = level.filter(|level| waits && *level < LEVELS);

@@ -56,7 +56,12 @@ pub fn generation() -> u64 {
 
 /// Whether nothing newer is to be read now.
 pub(crate) fn is_current(stored: &Stored) -> bool {
-    stored.epoch.get() == invalidations::settings_epoch() || is_paused()
+    is_certain(stored) || is_paused()
+}
+
+/// Whether they are those that are stored, as far as this process has heard: not while it goes on with older ones, because reading has failed.
+pub(crate) fn is_certain(stored: &Stored) -> bool {
+    stored.epoch.get() == invalidations::settings_epoch()
 }
 
 fn is_paused() -> bool {

@@ -288,6 +288,7 @@ impl Serving<'_> {
         let entry = self.worker.entry();
         entry.set_route(None);
         entry.busy_since.store(now_us(), Relaxed);
+        reads::taken();
         accept_invalidations();
         let started = Instant::now();
         let done = match Request::parse(self.executor.request(&work, &mut self.scratch)) {
