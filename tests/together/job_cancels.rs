@@ -2,6 +2,7 @@
 
 use std::thread;
 
+use cluster::postgres::Client;
 use howdah_tests::platform::{Platform, SERVER_BEGAN, wait_for};
 
 /// `commit` waits in its commit for a lock that the test has; `deaf` goes on when it is cancelled, until a row lets it go.
@@ -87,4 +88,151 @@ fn a_job_that_is_cancelled_does_not_happen_whatever_it_catches_and_however_its_p
         wait_for("another", || platform.count("ran where kind = 'deaf'") == round as i64 + 1);
         assert_eq!(dead(""), 2);
     }
+}
+
+/// `steps` counts what has run, and waits until the test lets it go.
+const HELD: &str = "
+    create table let_go (now boolean);
+    create table ran (job bigint);
+    create table row_of (id integer primary key, n integer);
+    insert into row_of values (1, 0);
+    create function waits() returns void language plpgsql as $$
+      begin
+        while not exists (select from let_go) loop perform pg_sleep(0.01); end loop;
+        insert into ran select id from job.current();
+      end $$;
+    create function locks() returns void language plpgsql as $$
+      begin
+        update row_of set n = n + 1 where id = 1;
+        while not exists (select from let_go) loop perform pg_sleep(0.01); end loop;
+        insert into ran select id from job.current();
+      end $$;
+    create function fails() returns void language plpgsql as $$
+      begin
+        while not exists (select from let_go) loop perform pg_sleep(0.01); end loop;
+        raise exception 'not yet';
+      end $$;
+    grant select on let_go to howdah_web; grant insert on ran to howdah_web; grant select, update on row_of to howdah_web;
+    select job.define('wait', 'waits'), job.define('lock', 'locks'), job.define('fail', 'fails', backoff => '1 hour')";
+
+/// Enqueues a job and waits until it runs; its id.
+fn running(platform: &Platform, kind: &str) -> i64 {
+    let id = platform.value(&format!("truncate let_go; select job.enqueue('{kind}')::text")).unwrap();
+    wait_for("it runs", || platform.count(&format!("job.running where id = {id}")) == 1);
+    id.parse().unwrap()
+}
+
+fn waits_for_a_lock(platform: &Platform) -> bool {
+    platform.count("pg_locks where locktype = 'advisory' and not granted") == 1
+}
+
+#[test]
+fn a_cancel_that_is_rolled_back_has_cancelled_nothing() {
+    let platform = Platform::start();
+    platform.sql(HELD);
+    let mut session = platform.session();
+    let is_cancelled = |session: &mut Client, id: i64| {
+        session.query_one("select job.cancel($1)", &[&id]).unwrap().get::<_, bool>(0)
+    };
+    // The transaction is rolled back, or a savepoint of it; the job would end meanwhile, and waits.
+    for (before, after) in [("begin", "rollback"), ("begin; savepoint a", "rollback to a; commit")] {
+        let id = running(&platform, "wait");
+        session.batch_execute(before).unwrap();
+        assert!(is_cancelled(&mut session, id));
+        assert!(is_cancelled(&mut session, id), "it may be said twice");
+        platform.sql("insert into let_go values (true)");
+        wait_for("it waits with its commit", || waits_for_a_lock(&platform));
+        assert_eq!(platform.count(&format!("ran where job = {id}")), 0);
+        session.batch_execute(after).unwrap();
+        wait_for("it is done", || platform.count(&format!("ran where job = {id}")) == 1);
+    }
+    assert_eq!(platform.count("job.dead_jobs"), 0);
+    // It commits: the job that waits with its commit is undone, and so is one that runs.
+    for is_let_go in [true, false] {
+        let id = running(&platform, "wait");
+        session.batch_execute("begin; savepoint a").unwrap();
+        assert!(is_cancelled(&mut session, id));
+        session.batch_execute("release a").unwrap();
+        if is_let_go {
+            platform.sql("insert into let_go values (true)");
+            wait_for("it waits with its commit", || waits_for_a_lock(&platform));
+        }
+        session.batch_execute("commit").unwrap();
+        wait_for("it is dead", || {
+            platform.count(&format!("job.dead_jobs where id = {id} and reason = 'cancelled'")) == 1
+        });
+        assert_eq!(platform.count(&format!("ran where job = {id}")), 0);
+    }
+}
+
+#[test]
+fn a_cancel_and_the_job_that_wait_for_each_other_are_a_deadlock_and_the_loser_is_told() {
+    let platform = Platform::with(&[("deadlock_timeout", "100ms")]);
+    platform.sql(HELD);
+    let mut session = platform.session();
+    let id = running(&platform, "lock");
+    session.batch_execute("begin").unwrap();
+    session.query_one("select job.cancel($1)", &[&id]).unwrap();
+    let ended = thread::spawn(move || {
+        let update = session.execute("update row_of set n = 10 where id = 1", &[]);
+        update.and_then(|_| session.batch_execute("commit"))
+    });
+    platform.sql("insert into let_go values (true)");
+    let (is_dead, ran) = match ended.join().unwrap() {
+        Ok(()) => (1, 0),
+        Err(error) => {
+            // The session was the one that was chosen, or the job, whose attempt has ended by that.
+            let code = error.code().map_or("", |code| code.code());
+            assert!(["40P01", "40001"].contains(&code), "{error}");
+            (0, 1)
+        }
+    };
+    wait_for("its end", || platform.count("job.kinds where waiting + running > 0") == 0);
+    assert_eq!((platform.count("job.dead_jobs"), platform.count("ran")), (is_dead, ran));
+}
+
+#[test]
+fn who_has_cancelled_an_attempt_that_fails_meanwhile_does_not_commit() {
+    let platform = Platform::start();
+    platform.sql(HELD);
+    let mut session = platform.session();
+    let id = running(&platform, "fail");
+    session.batch_execute("begin; insert into row_of values (2, 0)").unwrap();
+    session.query_one("select job.cancel($1)", &[&id]).unwrap();
+    platform.sql("insert into let_go values (true)");
+    wait_for("it has failed", || platform.count(&format!("job.failures where job = {id}")) == 1);
+    let refused = session.batch_execute("commit").unwrap_err();
+    assert_eq!(refused.code().map(|code| code.code()), Some("40001"), "{refused}");
+    assert_eq!(platform.count("row_of where id = 2"), 0);
+    assert_eq!(platform.value(&format!("select job.cancel({id})")).as_deref(), Some("t"), "it waits");
+    // Nor is anything prepared that has cancelled one that runs.
+    let id = running(&platform, "wait");
+    session.batch_execute("begin").unwrap();
+    session.query_one("select job.cancel($1)", &[&id]).unwrap();
+    let refused = session.batch_execute("prepare transaction 'x'").unwrap_err();
+    assert_eq!(refused.code().map(|code| code.code()), Some("0A000"), "{refused}");
+    platform.sql("insert into let_go values (true)");
+    wait_for("it is done", || platform.count(&format!("ran where job = {id}")) == 1);
+}
+
+#[test]
+fn a_crash_before_the_commit_of_a_cancel_leaves_the_job() {
+    let platform = Platform::start();
+    platform.sql(HELD);
+    let mut session = platform.session();
+    let id = running(&platform, "wait");
+    session.batch_execute("begin").unwrap();
+    session.query_one("select job.cancel($1)", &[&id]).unwrap();
+    let pid: i32 = session.query_one("select pg_backend_pid()", &[]).unwrap().get(0);
+    let began = platform.began();
+    // SAFETY: a signal to a process of the server that this test has started.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+    wait_for("the server is back", || {
+        let session = platform.cluster.connect("app").ok();
+        let back = session.and_then(|mut session| session.query_one(SERVER_BEGAN, &[]).ok());
+        back.is_some_and(|row| row.get::<_, String>(0) != began)
+    });
+    platform.sql("insert into let_go values (true)");
+    wait_for("it is done", || platform.count(&format!("ran where job = {id}")) == 1);
+    assert_eq!(platform.count("job.dead_jobs"), 0);
 }

@@ -252,6 +252,41 @@ fn kinds_hold_their_limits_over_all_executors() {
 }
 
 #[test]
+fn slow_kinds_of_one_owner_leave_an_executor_to_another() {
+    let platform = Platform::with(&[("howdah.max_job_executors", "4")]);
+    platform.sql(
+        "create table let_go (now boolean); create table ran (kind text);
+         create function waits() returns void language plpgsql as $$
+           begin
+             while not exists (select from let_go) loop perform pg_sleep(0.01); end loop;
+             insert into ran select kind from job.current();
+           end $$;
+         create function notes() returns void language sql as 'insert into ran select kind from job.current()';
+         grant select on let_go to howdah_web; grant insert on ran to howdah_web;
+         create role one; create role other; grant howdah_web, howdah_admin to one, other;
+         set role one;
+         select job.define('a', 'waits', role => 'howdah_web'), job.define('b', 'waits', role => 'howdah_web'),
+           job.define('c', 'waits', role => 'howdah_web', at_once => 1000), job.define('d', 'waits', role => 'howdah_web');
+         select job.enqueue(kind) from unnest(array['a', 'b', 'c', 'd']) kind, generate_series(1, 20)",
+    );
+    // All of them are there while nobody else has a kind.
+    wait_for("all run", || platform.count("job.running") == 4);
+    platform.sql("set role other; select job.define('quick', 'notes', role => 'howdah_web')");
+    platform.sql("insert into let_go values (true)");
+    wait_for("all are done", || platform.count("ran") == 80);
+    platform.sql("truncate let_go, ran");
+    platform.sql(
+        "set role one; select job.enqueue(kind) from unnest(array['a', 'b', 'c', 'd']) kind, generate_series(1, 20)",
+    );
+    wait_for("all but one run", || platform.count("job.running") == 3);
+    platform.sql("set role other; select job.enqueue('quick') from generate_series(1, 20)");
+    wait_for("the other's are done", || platform.count("ran where kind = 'quick'") == 20);
+    assert_eq!(platform.count("job.running"), 3);
+    platform.sql("insert into let_go values (true)");
+    wait_for("all are done", || platform.count("ran") == 100);
+}
+
+#[test]
 fn kinds_for_which_there_is_no_room_wait_and_say_so() {
     let mut platform = Platform::with(&[("howdah.max_job_kinds", "2")]);
     platform.sql(INTERVALS);

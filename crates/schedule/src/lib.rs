@@ -21,5 +21,5 @@ pub use cron::{Cron, Unfit};
 pub use missed::{CatchUp, Look, MOST, Missed};
 pub use rate::{PLACES, Rate, Starts};
 pub use rhythm::{Rhythm, Zone, shown};
-pub use room::allowed;
+pub use room::{allowed, is_kept_for_others};
 pub use turns::{Priority, Turns};

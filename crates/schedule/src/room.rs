@@ -8,6 +8,11 @@ pub fn allowed(at_once: Option<u32>, share: u32, others: u32, executors: u32) ->
     wanted.min(executors.saturating_sub(1).saturating_sub(others)).max(1)
 }
 
+/// Whether one of several executors is kept from a kind for other owners: it is the last, its own owner has a job that runs, and others have kinds.
+pub fn is_kept_for_others(running: u32, executors: u32, of_owner: u32, others_have_kinds: bool) -> bool {
+    others_have_kinds && of_owner > 0 && executors > 1 && running + 1 >= executors
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,6 +51,17 @@ mod tests {
         assert_eq!((running.iter().sum::<u32>(), is_left), (7, true));
         let (_, is_left) = runs(&[Some(8), None, None], 8);
         assert!(is_left);
+    }
+
+    #[test]
+    fn the_last_is_kept_for_owners_of_whom_none_runs() {
+        assert!(is_kept_for_others(7, 8, 7, true));
+        assert!(is_kept_for_others(7, 8, 1, true));
+        assert!(!is_kept_for_others(7, 8, 0, true));
+        assert!(!is_kept_for_others(6, 8, 6, true));
+        assert!(!is_kept_for_others(7, 8, 7, false));
+        assert!(!is_kept_for_others(0, 1, 0, true));
+        assert!(!is_kept_for_others(1, 1, 1, true));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use session::{log_rate, watch};
 use shared::databases::LineKind;
 use shared::{settings, tick};
 
+use crate::cancels;
 use crate::current::{self, Current};
 use crate::entry::{self, Entry};
 use crate::failure::{End, Taken};
@@ -228,7 +229,7 @@ impl Attempt {
     /// The function has returned: what was cancelled is undone, also if the job has caught that; who cancels it from here on comes too late. Its
     /// key is free with its commit.
     pub(crate) fn check(&self) {
-        if jobs().slot(self.seat.executor).shut() {
+        if self.taken().is_some_and(|taken| cancels::shut(self.seat.executor, taken.id())) {
             self.is_cancelled.set(true);
         }
         if self.is_cancelled() || watch::is_cancelled() {

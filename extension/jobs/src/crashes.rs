@@ -159,7 +159,7 @@ fn is_served(oid: u32) -> bool {
 /// An executor ends in order, or by what it ran: what is held against that.
 pub(crate) fn ended(executor: usize, is_overrun: bool) {
     let standing = match is_overrun {
-        _ if jobs().slot(executor).is_cancelled() => Standing::Cancelled,
+        _ if jobs().slot(executor).shut() => Standing::Cancelled,
         true => Standing::Overrun,
         false => Standing::Ended,
     };

@@ -45,6 +45,11 @@ pub(crate) fn executor() -> Option<usize> {
     get().map(|current| current.executor)
 }
 
+/// Whether this process is an executor, of this number, that runs a job.
+pub(crate) fn is_own(executor: usize) -> bool {
+    CURRENT.with_borrow(|current| current.as_ref().is_some_and(|current| current.executor == executor))
+}
+
 /// A kind for the context of errors, with the job that runs.
 pub(crate) struct Shown<'a>(pub &'a str);
 

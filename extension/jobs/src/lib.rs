@@ -2,7 +2,7 @@
 //! executor takes a row, runs it and commits in one transaction. README.md of this crate has the idea, what holds, and what a crash leaves.
 //!
 //! - [`kind`]: a kind by its name, and who may do what: for sessions. [`id`]: the numbers of jobs. [`entry`]: a job as its queue has it. [`keys`]: of jobs with the same key one is there at a time.
-//! - [`kinds`]: the kinds as an executor runs them. [`runs`]: which job comes next; [`attempt`]: running it; [`batch`]: several in one transaction. [`current`]: the one that runs.
+//! - [`kinds`]: the kinds as an executor runs them. [`runs`]: which job comes next; [`attempt`]: running it; [`batch`]: several in one transaction. [`current`]: the one that runs. [`cancels`]: of one that runs.
 //! - [`failure`]: what becomes of a job that has failed. [`history`]: what is old goes.
 //! - [`schedules`]: when jobs are enqueued by the clock; [`ticks`]: enqueueing them.
 //! - [`memory`]: what runs, over all executors, and what limits ask for. [`slots`], [`record`]: the file that outlives a crash;
@@ -11,6 +11,7 @@
 
 mod attempt;
 mod batch;
+mod cancels;
 mod crashes;
 mod current;
 mod entry;

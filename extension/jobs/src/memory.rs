@@ -21,6 +21,8 @@ use crate::ticks::Clock;
 pub struct KindMemory {
     database: AtomicU32,
     kind: AtomicU32,
+    /// The role that has defined it.
+    owner: AtomicU32,
     /// Attempts that have begun.
     pub begun: AtomicU64,
     /// Attempts that have succeeded.
@@ -254,9 +256,10 @@ impl Jobs {
             .position(|entry| entry.database.load(Acquire) == database && entry.kind.load(Acquire) == kind)
     }
 
-    /// The number of the entry of a kind of a database, which is made if need be; none if there is no room.
-    pub fn number_of(&self, database: u32, kind: u32) -> Option<usize> {
+    /// The number of the entry of a kind of a database, which this role has defined, and which is made if need be; none if there is no room.
+    pub fn number_of(&self, database: u32, kind: u32, owner: u32) -> Option<usize> {
         if let Some(number) = self.find(database, kind) {
+            self.kinds[number].owner.store(owner, Relaxed);
             return Some(number);
         }
         let lock = self.lock();
@@ -273,6 +276,7 @@ impl Jobs {
         let limited = self.limited(number, &lock);
         limited.running = 0;
         limited.starts.begin(self.begun_us as i64);
+        entry.owner.store(owner, Relaxed);
         entry.kind.store(kind, Release);
         entry.database.store(database, Release);
         Some(number)
@@ -309,7 +313,9 @@ impl Jobs {
         let lock = self.lock();
         let limited = self.limited(number, &lock);
         let others = self.running[seat.database].load(Relaxed).saturating_sub(limited.running);
-        if limited.running >= allowed(limits, others, most) || self.is_left_to_another() {
+        let is_full = limited.running >= allowed(limits, others, most);
+        if is_full || self.is_kept_for_others(seat.database, number, most, &lock) || self.is_left_to_another()
+        {
             return Permission::Full;
         }
         let now = now_us();
@@ -329,7 +335,29 @@ impl Jobs {
         let lock = self.lock();
         let running = self.limited(number, &lock).running;
         let others = self.running[database].load(Relaxed).saturating_sub(running);
-        running < allowed(limits, others, most)
+        running < allowed(limits, others, most) && !self.is_kept_for_others(database, number, most, &lock)
+    }
+
+    /// Whether the last executor is kept from a kind for other owners.
+    fn is_kept_for_others(&self, database: usize, number: usize, most: u32, lock: &Lock) -> bool {
+        let running = self.running[database].load(Relaxed);
+        // Kinds are gone through for the last one alone.
+        if running + 1 < most {
+            return false;
+        }
+        let its = &self.kinds[number];
+        let (oid, owner) = (its.database.load(Relaxed), its.owner.load(Relaxed));
+        let (mut of_owner, mut others_have_kinds) = (0, false);
+        for (number, entry) in self.kinds.iter().enumerate() {
+            if entry.database.load(Relaxed) != oid {
+                continue;
+            }
+            match entry.owner.load(Relaxed) == owner {
+                true => of_owner += self.limited(number, lock).running,
+                false => others_have_kinds = true,
+            }
+        }
+        schedule::is_kept_for_others(running, most, of_owner, others_have_kinds)
     }
 
     /// The attempt of an executor has ended, or nothing has begun: whether another of its kind could not begin before.
@@ -339,8 +367,12 @@ impl Jobs {
         let lock = self.lock();
         let limited = self.limited(number, &lock);
         let running = &self.running[database];
-        let others = running.load(Relaxed).saturating_sub(limited.running);
-        let was_full = limits.is_none_or(|(limits, most)| limited.running >= allowed(limits, others, most));
+        let total = running.load(Relaxed);
+        let others = total.saturating_sub(limited.running);
+        // Near the end of the executors others have waited, too.
+        let was_full = limits.is_none_or(|(limits, most)| {
+            total + 1 >= most || limited.running >= allowed(limits, others, most)
+        });
         limited.running = limited.running.saturating_sub(1);
         running.fetch_sub(1, Relaxed);
         slot.close();
@@ -372,9 +404,9 @@ impl Jobs {
         })
     }
 
-    /// Cancels the attempt of a job that runs; the number of its executor, which is to be signalled. None if it does not run.
-    pub fn cancel(&self, database: usize, queue: u32, position: u64) -> Option<usize> {
-        self.record.slots.iter().position(|slot| slot.cancel(database, queue, position))
+    /// The number of the executor that runs a job; none if none does.
+    pub(crate) fn executor_of(&self, database: usize, queue: u32, position: u64) -> Option<usize> {
+        self.record.slots.iter().position(|slot| slot.has(database, queue, position))
     }
 
     /// The walk through what is old in a database.

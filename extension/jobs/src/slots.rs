@@ -24,8 +24,9 @@ pub struct Slot {
     was_told: AtomicBool,
     /// When it began, as `timestamptz` counts.
     began_at: AtomicI64,
-    /// Changes with each attempt that begins or ends. The lowest bits say whether it may be cancelled, and whether somebody has: one word, so
-    /// that an attempt that is about to commit either hears of a cancel, or the cancel that it came too late.
+    /// Changes with each attempt that begins or ends. The lowest bits say whether it may be cancelled, whether somebody has, and whether a
+    /// transaction that is open wants to: one word, so that an attempt that is about to commit either hears of a cancel, or the cancel that it
+    /// came too late.
     sequence: AtomicU64,
     /// How far it says that it is, in thousandths, plus one; 0 if it says nothing.
     progress: AtomicU32,
@@ -35,10 +36,23 @@ pub struct Slot {
 
 /// An attempt runs that may be cancelled.
 const OPEN: u64 = 1;
-/// Somebody has cancelled it.
+/// Somebody has cancelled it. Together with [`HELD`]: the transaction that does is about to commit.
 const CANCELLED: u64 = 2;
+/// A transaction that is open has cancelled it.
+const HELD: u64 = 4;
 /// From one sequence number to the next.
-const STEP: u64 = 4;
+const STEP: u64 = 8;
+
+/// What has become of the wish to cancel an attempt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Hold {
+    /// It does not commit before the transaction that holds it has ended. The attempt, by its sequence number.
+    New(u64),
+    /// It is held, or cancelled, already.
+    Known,
+    /// It is not that which runs, or is about to commit.
+    Gone,
+}
 
 /// Who runs beside a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,6 +88,11 @@ pub struct Progress {
     pub remark: String,
 }
 
+/// The sequence number after another, of an attempt that may not be cancelled.
+fn after(sequence: u64) -> u64 {
+    (sequence | (STEP - 1)) + 1
+}
+
 impl Slot {
     /// The executor is to run a job of a kind, by the number of its entry, in a database.
     pub(crate) fn open(&self, kind: usize, database: usize, oid: u32, company: Company) {
@@ -107,6 +126,7 @@ impl Slot {
 
     /// It runs nothing any more.
     pub(crate) fn close(&self) {
+        self.shut();
         self.position.store(0, Relaxed);
         self.kind.store(0, Release);
     }
@@ -133,9 +153,18 @@ impl Slot {
         before & (OPEN | CANCELLED) == OPEN | CANCELLED
     }
 
+    /// The same, unless a transaction that is open has cancelled it: none then.
+    pub(crate) fn shut_unless_held(&self) -> Option<bool> {
+        let before = self
+            .sequence
+            .fetch_update(SeqCst, SeqCst, |sequence| (sequence & HELD == 0).then_some(after(sequence)))
+            .ok()?;
+        Some(before & (OPEN | CANCELLED) == OPEN | CANCELLED)
+    }
+
     /// The next sequence number. Nobody else changes it.
     fn next(&self) -> u64 {
-        (self.sequence.load(SeqCst) | (STEP - 1)) + 1
+        after(self.sequence.load(SeqCst))
     }
 
     /// Whether the attempt that runs was cancelled. Safe inside a signal.
@@ -151,13 +180,40 @@ impl Slot {
             && self.kind.load(Relaxed) != 0
     }
 
-    /// Cancels the attempt of a job; false if it is not that which runs, or is about to commit.
-    pub(crate) fn cancel(&self, database: usize, queue: u32, position: u64) -> bool {
+    /// Cancels the attempt of a job, as far as that is decided: this process's own, which does not commit.
+    pub(crate) fn cancel(&self) {
+        self.sequence.fetch_or(CANCELLED, SeqCst);
+    }
+
+    /// Holds the attempt of a job for a transaction that cancels it. Who calls has the lock on the job's cancels.
+    pub(crate) fn hold(&self, database: usize, queue: u32, position: u64) -> Hold {
         let sequence = self.sequence.load(SeqCst);
+        if sequence & OPEN == 0 || !self.has(database, queue, position) {
+            return Hold::Gone;
+        }
         // It is still the same attempt that is of this job.
-        sequence & OPEN != 0
-            && self.has(database, queue, position)
-            && self.sequence.compare_exchange(sequence, sequence | CANCELLED, SeqCst, SeqCst).is_ok()
+        if sequence & (HELD | CANCELLED) != 0 {
+            return if self.sequence.load(SeqCst) == sequence { Hold::Known } else { Hold::Gone };
+        }
+        match self.sequence.compare_exchange(sequence, sequence | HELD, SeqCst, SeqCst) {
+            Ok(_) => Hold::New(sequence),
+            Err(_) => Hold::Gone,
+        }
+    }
+
+    /// The transaction that holds the attempt of this sequence number is about to commit: false if that has ended meanwhile.
+    pub(crate) fn confirm(&self, sequence: u64) -> bool {
+        let (held, confirmed) = (sequence | HELD, sequence | HELD | CANCELLED);
+        self.sequence.compare_exchange(held, confirmed, SeqCst, SeqCst).is_ok()
+    }
+
+    /// It has committed, or was rolled back: the attempt is held no more.
+    pub(crate) fn let_go(&self, sequence: u64, is_cancelled: bool) {
+        let end = if is_cancelled { sequence | CANCELLED } else { sequence };
+        for held in [sequence | HELD, sequence | HELD | CANCELLED] {
+            // One that has ended is another's.
+            let _ = self.sequence.compare_exchange(held, end, SeqCst, SeqCst);
+        }
     }
 
     /// Where the job is that somebody had cancelled when the server ended.

@@ -16,7 +16,7 @@ use shared::shared;
 use crate::keys::{self, Holds, Meets, New};
 use crate::kind::{self, Kind, Right};
 use crate::memory::jobs;
-use crate::{current, entry, failure, id};
+use crate::{cancels, current, entry, failure, id};
 
 /// How often one looks for a job that somebody has just taken.
 const LOOKS: u32 = 1000;
@@ -48,7 +48,11 @@ fn cancel(kind: &Kind, priority: Priority, number: u32, position: u64) -> bool {
         match found {
             Found::Gone => return false,
             Found::There => return true,
-            Found::Claimed(_) if interrupt(number, position) => return true,
+            Found::Claimed(_)
+                if database().is_some_and(|database| cancels::cancel(database, number, position)) =>
+            {
+                return true;
+            }
             // It was taken just now, or its failure is being written down; or this transaction has enqueued it.
             Found::Claimed(_) => {}
         }
@@ -60,19 +64,6 @@ fn cancel(kind: &Kind, priority: Priority, number: u32, position: u64) -> bool {
         &format!("another transaction has job {} and does not end", id::of(number, position)),
         "It may be enqueued, cancelled or taken in a transaction that is open, or prepared.",
     )
-}
-
-/// Cancels the attempt of a job that runs, and signals its executor; false if none runs it, or if it is about to commit. If the process ends
-/// meanwhile, the job is dead all the same.
-fn interrupt(queue: u32, position: u64) -> bool {
-    let Some(database) = database() else { return false };
-    let Some(executor) = jobs().cancel(database, queue, position) else { return false };
-    let pid = shared().workers.get(executor).map_or(0, |worker| worker.pid());
-    if pid > 0 {
-        // SAFETY: a signal to a process of this server, which compares what it runs with what is to be cancelled.
-        unsafe { libc::kill(pid, libc::SIGUSR2) };
-    }
-    true
 }
 
 /// The index of this session's database.
