@@ -45,6 +45,31 @@ fn connections_of_one_producer_hold_one_executor() {
 }
 
 #[test]
+fn producers_that_somebody_holds_leave_executors_to_others() {
+    let settings = [("howdah.max_ingest_executors", "4"), ("howdah.lock_timeout", "10min")];
+    let intake = Intake::with(&settings, "");
+    let names: Vec<String> = (0..8).map(|number| format!("p{number}")).collect();
+    let mut held: Vec<_> = names.iter().map(|name| intake.hello(name, 1)).collect();
+    let mut quick = intake.hello("quick", 1);
+    let mut session = intake.platform.session();
+    session
+        .batch_execute(
+            "begin; select queue.put('bips', array[]::t_bip[], producer => 'p' || number, epoch => 1, sequence => 0)
+                    from generate_series(0, 7) number",
+        )
+        .unwrap();
+    held.iter_mut().for_each(|shipper| assert!(shipper.send(&bips(1, 2))));
+    wait_for("lines are read", || intake.view("received").as_deref() == Some("16"));
+    for number in 1..=20 {
+        quick.send(&bips(100 + number, 100 + number));
+        quick.wait_for_ack(number);
+    }
+    session.batch_execute("commit").unwrap();
+    held.iter_mut().for_each(|shipper| assert!(shipper.wait_for_ack(2).is_empty()));
+    assert_eq!(intake.rows(), 36);
+}
+
+#[test]
 fn requests_of_one_producer_hold_one_executor() {
     let settings =
         [("howdah.min_executors", "4"), ("howdah.max_executors", "4"), ("howdah.lock_timeout", "10min")];

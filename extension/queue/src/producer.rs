@@ -4,7 +4,8 @@
 //! ledger tells how far it is; an older epoch is refused.
 //!
 //! A session may wait for that lock as it likes. An executor is everybody's: of those that write for a producer
-//! one waits, and the others say so and are free for other work.
+//! one waits, and the others say so and are free for other work. Where producers are many that somebody holds, half of the executors wait for
+//! them, and the others no longer than a commit takes.
 
 use std::cell::Cell;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,6 +15,8 @@ use std::ptr::null_mut;
 use pg::refuse::{refuse, refuse_with_hint};
 use pgrx::pg_sys::{self, Datum};
 use pgrx::prelude::*;
+
+use shared::settings;
 
 use super::SEGMENTS;
 use super::definition::Definition;
@@ -27,6 +30,10 @@ pub const LONGEST_NAME: usize = 256;
 const CLASS: u16 = 0x4851;
 /// The class of the lock that the one executor has which waits.
 const WAITING: u16 = 0x4852;
+/// The class of the locks that executors have which wait for long.
+const SEAT: u16 = 0x4853;
+/// For how long one waits that has none of these, in milliseconds.
+const SHORT_WAIT: i32 = 200;
 
 /// Waits for the producer's other transactions, and returns its epoch and the sequence number of its last row that was
 /// committed; none if it has sent nothing yet. An error if a newer epoch has begun.
@@ -143,10 +150,41 @@ pub fn lock(target: (&str, u32), producer: &str) {
             "Use one connection for a producer, or a name for each; this one may try again.",
         );
     }
+    let seat = if is_executor { take_seat() } else { None };
+    let hurry = (is_executor && seat.is_none()).then(Hurry::begin);
     acquire(&its, Wait::Yes);
+    drop(hurry);
     if is_executor {
-        // SAFETY: acquired above.
-        unsafe { pg_sys::LockRelease(&place, pg_sys::ExclusiveLock as i32, false) };
+        [Some(place), seat].iter().flatten().for_each(release);
+    }
+}
+
+/// A seat for one that waits, of half as many as there may be executors for lines; none if all are taken.
+fn take_seat() -> Option<pg_sys::LOCKTAG> {
+    let seats = (settings::MAX_INGEST_EXECUTORS.get() as u64 / 2).max(1);
+    (0..seats).map(|seat| tag(SEAT, seat)).find(|seat| acquire(seat, Wait::No))
+}
+
+/// While it is there, no lock is waited for longer than [`SHORT_WAIT`].
+struct Hurry {
+    before: i32,
+}
+
+impl Hurry {
+    fn begin() -> Hurry {
+        // SAFETY: PostgreSQL's own variable, on the main thread.
+        unsafe {
+            let before = pg_sys::LockTimeout;
+            pg_sys::LockTimeout = if before > 0 { before.min(SHORT_WAIT) } else { SHORT_WAIT };
+            Hurry { before }
+        }
+    }
+}
+
+impl Drop for Hurry {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe { pg_sys::LockTimeout = self.before };
     }
 }
 
@@ -161,6 +199,12 @@ fn acquire(tag: &pg_sys::LOCKTAG, wait: Wait) -> bool {
     // SAFETY: inside a transaction.
     let result = unsafe { pg_sys::LockAcquire(tag, pg_sys::ExclusiveLock as i32, false, wait == Wait::No) };
     result != pg_sys::LockAcquireResult::LOCKACQUIRE_NOT_AVAIL
+}
+
+/// Gives a lock back before the transaction ends.
+fn release(tag: &pg_sys::LOCKTAG) {
+    // SAFETY: acquired by this transaction.
+    unsafe { pg_sys::LockRelease(tag, pg_sys::ExclusiveLock as i32, false) };
 }
 
 /// A lock of a class that nobody else uses, on a hashed name of this database.
