@@ -1,5 +1,6 @@
 //! Jobs while what they stand on changes: functions and roles under new names, processes that end, the platform that leaves.
 
+use std::thread;
 use std::time::Duration;
 
 use cluster::{Life, Shutdown};
@@ -246,4 +247,45 @@ fn attempts_and_backoff_are_as_told_however_jobs_fail() {
         platform.count("(select sum(attempt - 1) as failed from tries) t where failed <> (select count(*) from job.failures where job not in (select id from job.dead_jobs))"),
         0
     );
+}
+
+#[test]
+fn the_first_job_of_a_priority_keeps_nobody_from_changing_the_kind() {
+    let platform = Platform::start();
+    platform.sql(
+        "create function work() returns void language sql as '';
+         select job.define('work', 'work'), job.grant('work', 'enqueue', 'howdah_web');
+         create role sender; grant howdah_web to sender",
+    );
+    let mut sender = platform.session();
+    sender.batch_execute("set role sender; begin; select job.enqueue('work', priority => 'high')").unwrap();
+    platform.sql(
+        "set lock_timeout = '5s';
+         select job.pause('work');
+         select job.define('work', 'work', attempts => 3);
+         select job.grant('work', 'cancel', 'howdah_web');
+         select job.resume('work')",
+    );
+    // Who needs that queue as well waits for it, and both use one; nor is anything left of who is rolled back.
+    for end in ["rollback", "commit"] {
+        let mut other = platform.session();
+        let enqueues = thread::spawn(move || {
+            other.batch_execute(
+                "select job.enqueue('work', priority => 'high'), job.enqueue('work', priority => 'low')",
+            )
+        });
+        wait_for("the other waits", || {
+            platform
+                .count("pg_stat_activity where wait_event_type = 'Lock' and query like 'select job.enqueue%'")
+                == 1
+        });
+        sender.batch_execute(end).unwrap();
+        enqueues.join().unwrap().unwrap();
+        assert_eq!(platform.count("job.kind_queue where queue > 0"), 3);
+        wait_for("all have run", || platform.count("job.kinds where waiting + running > 0") == 0);
+        platform.sql("select job.undefine('work'); select job.define('work', 'work')");
+        sender.batch_execute("reset role; begin; select job.enqueue('work', priority => 'high')").unwrap();
+    }
+    sender.batch_execute("rollback").unwrap();
+    assert_eq!(platform.count("job.kind_queue"), 1);
 }

@@ -165,10 +165,8 @@ fn a_kind_pauses_and_goes_on() {
     platform.sql("select job.enqueue('run', '{\"number\": 1}'), job.enqueue('run', '{\"number\": 2}')");
     platform.sql("select job.define('other', 'run'), job.enqueue('other', '{\"number\": 3}')");
     wait_for("another kind's", || platform.count("ran where number = 3") == 1);
-    assert_eq!(
-        platform.count("job.kinds where kind = 'run' and waiting = 2 and begun = 0 and paused_at < now()"),
-        1
-    );
+    let shown = platform.value("select format('%s wait, %s began, %s', waiting, begun, paused_at < now()) from job.kinds where kind = 'run'");
+    assert_eq!(shown.as_deref(), Some("2 wait, 0 began, t"));
     assert_eq!(platform.value("select job.resume('run')::text").unwrap(), "true");
     wait_for("both", || platform.count("ran") == 3);
     assert_eq!(

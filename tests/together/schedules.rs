@@ -375,7 +375,7 @@ fn what_hinders_one_kind_hinders_no_other() {
     wait_for("all run", || ["note", "other", "third"].iter().all(|kind| runs(kind) > 0));
     // Somebody has locked the queue of one kind, and the schedule of another.
     let mut owner = platform.session();
-    let queue = "select format('queue.rows_%s_1', queue_normal) from job.kind where name = 'other'";
+    let queue = "select format('queue.rows_%s_1', q.queue) from job.kind k join job.kind_queue q on q.kind = k.id where k.name = 'other' and q.priority = 'normal'";
     let queue = platform.value(queue).unwrap();
     owner
         .batch_execute(&format!(

@@ -65,7 +65,7 @@ pub struct Kind {
 
 thread_local! {
     static KNOWN: RefCell<HashMap<String, Rc<Kind>>> = RefCell::default();
-    static WATCHED: Cell<[Oid; 2]> = const { Cell::new([Oid::INVALID; 2]) };
+    static WATCHED: Cell<[Oid; 3]> = const { Cell::new([Oid::INVALID; 3]) };
     /// [`changes`] when they were read; at first no number that it can have.
     static KNOWN_AT: Cell<u64> = const { Cell::new(u64::MAX) };
 }
@@ -98,7 +98,7 @@ pub fn find(name: &str) -> Rc<Kind> {
 pub fn look_up(name: &str) -> Option<Rc<Kind>> {
     if KNOWN_AT.get() != changes() {
         KNOWN.with_borrow_mut(HashMap::clear);
-        WATCHED.set([relation("kind"), relation("permission")]);
+        WATCHED.set(["kind", "permission", "kind_queue"].map(relation));
         KNOWN_AT.set(changes());
     }
     if let Some(known) = KNOWN.with_borrow(|known| known.get(name).cloned()) {
@@ -113,15 +113,15 @@ pub fn look_up(name: &str) -> Option<Rc<Kind>> {
 }
 
 fn read(name: &str) -> Option<Kind> {
-    let [kinds, permissions] = WATCHED.get();
-    let row = rows::<8>(kinds).into_iter().find(|row| row[1].text().as_deref() == Some(name))?;
-    Kind::of(&row, &rows(permissions))
+    let [kinds, permissions, queues] = WATCHED.get();
+    let row = rows::<5>(kinds).into_iter().find(|row| row[1].text().as_deref() == Some(name))?;
+    Kind::of(&row, &rows(permissions), &rows(queues))
 }
 
 /// All kinds.
 pub(crate) fn all() -> Vec<Kind> {
-    let (kinds, permissions) = (rows::<8>(relation("kind")), rows(relation("permission")));
-    kinds.iter().filter_map(|row| Kind::of(row, &permissions)).collect()
+    let (permissions, queues) = (rows(relation("permission")), rows(relation("kind_queue")));
+    rows(relation("kind")).iter().filter_map(|row| Kind::of(row, &permissions, &queues)).collect()
 }
 
 /// The kinds whose jobs the current user may see.
@@ -144,16 +144,20 @@ pub(crate) fn of_queue(number: u32) -> Option<(Kind, Priority)> {
 }
 
 impl Kind {
-    fn of(row: &[Field; 8], permissions: &[[Field; 3]]) -> Option<Kind> {
+    fn of(row: &[Field; 5], permissions: &[[Field; 3]], queues: &[[Field; 3]]) -> Option<Kind> {
         let id = row[0].number();
         let rights = permissions.iter().filter(|right| right[0].number() == id);
+        let mut its_queues = [0; Priority::ALL.len()];
+        for [_, priority, queue] in queues.iter().filter(|[kind, ..]| kind.number() == id) {
+            its_queues[Priority::of(&priority.text()?)?.place()] = queue.number();
+        }
         Some(Kind {
             id,
             name: row[1].text()?,
             owner: row[2].oid(),
             priority: Priority::of(&row[3].text()?)?,
-            queues: std::array::from_fn(|place| row[4 + place].number()),
-            alert: row[7].number(),
+            queues: its_queues,
+            alert: row[4].number(),
             rights: rights
                 .filter_map(|right| Some((right[1].oid(), Right::of(&right[2].text()?)?)))
                 .collect(),

@@ -49,11 +49,15 @@ pub struct Row {
 /// Reads `job.kind`. Its caller has put a safe search_path in force.
 pub fn read(client: &SpiClient<'_>) -> Result<Vec<Row>, pgrx::spi::Error> {
     const MICROSECONDS: &str = "least(extract(epoch from {}) * 1000000, 9e18)::bigint";
+    let queue = |priority: Priority| {
+        let of = format!("q.kind = job.kind.id and q.priority = '{}'", priority.word());
+        format!("(select q.queue from job.kind_queue q where {of})")
+    };
     let microseconds = |column: &str| MICROSECONDS.replace("{}", column);
     let rows = client.select(
         &format!(
             "select id, name, function, pg_get_userbyid(function_owner::oid)::text, role::oid, search_path, attempts, {}, {}, {}, at_once, per_second,
-                    paused_at is not null, queue_high, queue_normal, queue_low, batch, owner::oid, alert,
+                    paused_at is not null, {}, batch, owner::oid, alert,
                     case when (select p.oid::regprocedure::text from pg_proc p where p.oid = function_oid) is distinct from function
                       then exists (
                         select from pg_proc p where p.proowner = function_owner::oid and p.oid::regprocedure::text = function) end
@@ -61,6 +65,7 @@ pub fn read(client: &SpiClient<'_>) -> Result<Vec<Row>, pgrx::spi::Error> {
             microseconds("backoff"),
             microseconds("longest_backoff"),
             microseconds("timeout"),
+            Priority::ALL.map(queue).join(", "),
         ),
         None,
         &[],

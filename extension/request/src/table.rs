@@ -181,6 +181,7 @@ unsafe fn read(along: Along<'_>) -> Result<Configuration, NoTable> {
             table(schema, c"listener"),
             table(queue, c"listener"),
             table(job, c"kind"),
+            table(job, c"kind_queue"),
             table(job, c"home"),
         ];
         let types = Types::look_up(schema);

@@ -14,9 +14,6 @@ create table job.kind (
   name text not null unique,
   owner regrole not null,
   priority text not null check (priority in ('high', 'normal', 'low')),
-  queue_high integer,
-  queue_normal integer,
-  queue_low integer,
   alert integer,
   function text not null,
   function_owner regrole not null,
@@ -39,9 +36,6 @@ comment on column job.kind.id is 'Its number, in the names of its queues';
 comment on column job.kind.name is 'Its name';
 comment on column job.kind.owner is 'The role that has defined it';
 comment on column job.kind.priority is 'The priority of jobs that are enqueued without one: high, normal or low';
-comment on column job.kind.queue_high is 'The queue of its jobs of high priority, by its number; null while there was none';
-comment on column job.kind.queue_normal is 'The same for normal';
-comment on column job.kind.queue_low is 'The same for low';
 comment on column job.kind.alert is
   'The kind, by its number, of which a job is enqueued for each job that dies by itself; null for none';
 comment on column job.kind.function is 'The function with its argument types';
@@ -62,6 +56,15 @@ comment on column job.kind.keep_failures is 'How long attempts that have failed 
 comment on column job.kind.keep_dead is 'How long dead jobs are kept; null for any time';
 comment on column job.kind.paused_at is 'Since when none begins, by job.pause(); null while they do';
 comment on column job.kind.defined_at is 'When it was defined, or last changed';
+
+-- Whoever enqueues the first job of a priority writes here, and keeps nobody from changing the kind.
+create table job.kind_queue (
+  kind integer not null,
+  priority text not null check (priority in ('high', 'normal', 'low')),
+  queue integer not null,
+  primary key (kind, priority));
+comment on table job.kind_queue is 'The queues of kinds, one for each priority of which there was a job';
+comment on column job.kind_queue.queue is 'The queue, by its number';
 
 create table job.permission (
   kind integer not null,
@@ -125,12 +128,16 @@ alter table job.dead replica identity full;
 create trigger changed after insert or update or delete or truncate on job.kind
 for each statement execute function http.configuration_changed();
 alter table job.kind enable always trigger changed;
+create trigger changed after insert or update or delete or truncate on job.kind_queue
+for each statement execute function http.configuration_changed();
+alter table job.kind_queue enable always trigger changed;
 create trigger changed after insert or update or delete or truncate on job.permission
 for each statement execute function http.configuration_changed();
 alter table job.permission enable always trigger changed;
 
 select pg_catalog.pg_extension_config_dump('job.kind', '');
 select pg_catalog.pg_extension_config_dump('job.kind_id_seq', '');
+select pg_catalog.pg_extension_config_dump('job.kind_queue', '');
 select pg_catalog.pg_extension_config_dump('job.permission', '');
 select pg_catalog.pg_extension_config_dump('job.failure', '');
 select pg_catalog.pg_extension_config_dump('job.dead', '');
@@ -145,10 +152,14 @@ declare
   queue_name text := format('job_%s_%s', make_queue.kind, make_queue.priority);
   number integer;
 begin
-  -- Whoever is first makes it; the others wait here, and find it.
-  perform from job.kind k where k.id = make_queue.kind for no key update;
-  execute format('select queue_%s from job.kind where id = $1', make_queue.priority) into number using make_queue.kind;
-  if number is null then
+  -- It is not removed meanwhile, but may be changed.
+  perform from job.kind k where k.id = make_queue.kind for key share;
+  -- Whoever is first makes the queue; the others wait here, and find it.
+  insert into job.kind_queue (kind, priority, queue) values (make_queue.kind, make_queue.priority, 0) on conflict do nothing;
+  if not found then
+    select q.queue into number
+    from job.kind_queue q where q.kind = make_queue.kind and q.priority = make_queue.priority;
+  else
     perform queue.make(queue_name, 'job.entry'::regtype, current_user::regrole, false, null);
     -- Never another's: who owns a queue puts into it what is run as the kind's role.
     select q.id into number
@@ -158,7 +169,7 @@ begin
       raise exception using errcode = '42710', message = format('queue %s exists, and is none of jobs', queue_name),
         hint = 'queue.drop_queue removes it and its rows.';
     end if;
-    execute format('update job.kind set queue_%s = $2 where id = $1', make_queue.priority) using make_queue.kind, number;
+    update job.kind_queue q set queue = number where q.kind = make_queue.kind and q.priority = make_queue.priority;
   end if;
   return number;
 end
@@ -174,13 +185,11 @@ begin
   -- First what executors lock first when schedules are due.
   delete from job.timetable s where s.kind = unmake.kind;
   for number in
-    select q.id
-    from job.kind k cross join lateral (values (k.queue_high), (k.queue_normal), (k.queue_low)) of (queue)
-    join queue.queue q on q.id = of.queue
-    where k.id = unmake.kind
+    select q.id from job.kind_queue k join queue.queue q on q.id = k.queue where k.kind = unmake.kind
   loop
     perform queue.unmake(number);
   end loop;
+  delete from job.kind_queue k where k.kind = unmake.kind;
   delete from job.kind k where k.id = unmake.kind;
   update job.kind k set alert = null where k.alert = unmake.kind;
   delete from job.permission p where p.kind = unmake.kind;

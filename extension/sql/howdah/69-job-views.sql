@@ -34,7 +34,8 @@ select
   date_trunc('milliseconds', (
     select max(clock_timestamp() - r.began_at)
     from job.read_running() r
-    join job.kind d on d.name = k.kind and r.queue in (d.queue_high, d.queue_normal, d.queue_low))) as running_for,
+    join job.kind_queue q on q.queue = r.queue
+    join job.kind d on d.id = q.kind and d.name = k.kind)) as running_for,
   k.done, k.failed, k.dead, round(k.mean_ms::numeric, 3) as mean_ms, round(k.mean_wait_ms::numeric, 3) as mean_wait_ms,
   case when (select job.is_copy()) then 'this database is a copy: select job.resume()'
     when not current_setting('howdah.jobs')::boolean then 'howdah.jobs is off'
@@ -45,7 +46,8 @@ comment on view job.overview is 'The kinds of jobs in short, with the time of th
 create view job.running with (security_barrier) as
 select r.id, k.name as kind, r.attempt, r.began_at, r.pid, r.progress, r.remark
 from job.read_running() r
-join job.kind k on r.queue in (k.queue_high, k.queue_normal, k.queue_low)
+join job.kind_queue q on q.queue = r.queue
+join job.kind k on k.id = q.kind
 where job.sees(k.name);
 comment on view job.running is 'The jobs that run now';
 

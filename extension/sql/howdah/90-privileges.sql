@@ -47,5 +47,5 @@ grant select on
   http.workers, http.refusals, http.log, http.databases, http.stats, http.sizes,
   queue.listener, queue.listeners, queue.connections,
   deploy.application, deploy.deployment, deploy.file, deploy.migration, deploy.object, deploy.shape,
-  deploy.given, deploy.step, job.kind, job.permission, job.timetable, job.home
+  deploy.given, deploy.step, job.kind, job.kind_queue, job.permission, job.timetable, job.home
 to howdah_admin;
