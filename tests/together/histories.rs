@@ -3,7 +3,9 @@
 //!
 //! A register is something that SQL can change, in one of many ways, and that a route shows. Each has one writer, who counts upwards, so that
 //! a state is a number. What a writer was told, and what an observer or a reader has seen, is known from then on: whoever asks
-//! afterwards gets a state that is not older, be it by a body or by 304 for the tag of a body.
+//! afterwards gets a state that is not older, be it by a body or by 304 for the tag of a body. Of names only what a writer was told: PostgreSQL
+//! shows a commit to new snapshots first, and then has other processes forget the names that they know, so a process that knew none may see a
+//! new one before another hears of it (`CommitTransaction` calls `ProcArrayEndTransaction` before `AtEOXact_Inval`).
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -448,7 +450,9 @@ impl World {
                     None => kept.remove(&place),
                 };
             }
-            self.learn(place, state);
+            if WAYS[place].is_of_rows {
+                self.learn(place, state);
+            }
         }
     }
 
