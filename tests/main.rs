@@ -63,7 +63,6 @@ mod together {
     mod kept_types;
     mod kernel_limits;
     mod large_bodies;
-    mod layers;
 
     mod listeners;
     mod live;

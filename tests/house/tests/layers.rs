@@ -1,7 +1,10 @@
-//! The layers of the extension, as ARCHITECTURE.md has them, and how long its files and functions may be.
+//! The layers of the extension, as ARCHITECTURE.md has them, and what only some files may do.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use house::{known, sources};
 
 /// The crates from the bottom, each with those of `extension/` that it may name. Cargo refuses a circle; that a crate names one
 /// it must not know is refused here.
@@ -64,37 +67,39 @@ const SHOWN_TIME: (&str, usize) = ("workers/src/gateway/accounts.rs", 2);
 /// What asks the system for it: by files whose periods and certificates people date.
 const SYSTEM_TIME: [&str; 2] = ["shared/src/lib.rs", "workers/src/gateway/certificates.rs"];
 
-const LONGEST_FILE: usize = 600;
-const LONGEST_FUNCTION: usize = 60;
-
 fn extension() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../extension")
+    house::root().join("extension")
 }
 
-/// Names of what a crate depends on.
-fn dependencies(of: &str) -> Vec<String> {
-    let manifest = fs::read_to_string(extension().join(of).join("Cargo.toml")).expect("a manifest");
-    let (_, rest) = manifest.split_once("[dependencies]").expect("dependencies");
+/// Names of what a crate depends on, by its manifest's path.
+fn dependencies(manifest: &str) -> Vec<String> {
+    let manifest = fs::read_to_string(house::root().join(manifest)).expect("a manifest");
+    let Some((_, rest)) = manifest.split_once("[dependencies]") else { return Vec::new() };
     let names = rest.split("\n[").next().into_iter().flat_map(str::lines);
     names.filter_map(|line| Some(line.split_once(['=', '.'])?.0.trim().to_owned())).collect()
 }
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for path in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
-        match path.is_dir() {
-            true => sources(&path, found),
-            false if path.extension().is_some_and(|ending| ending == "rs") => found.push(path),
-            false => {}
+/// What each crate of the project depends on, itself or by others of the project.
+fn all_dependencies() -> BTreeMap<String, BTreeSet<String>> {
+    let manifests = ["crates", "extension"].map(|folder| house::files(folder, "Cargo.toml")).concat();
+    let name = |path: &str| path.rsplit('/').nth(1).unwrap_or_default().to_owned();
+    let direct: BTreeMap<String, Vec<String>> =
+        manifests.iter().map(|path| (name(path), dependencies(path))).collect();
+    let reached = |of: &str| {
+        let (mut found, mut next) = (BTreeSet::new(), vec![of.to_owned()]);
+        while let Some(one) = next.pop() {
+            let new = direct.get(&one).into_iter().flatten().filter(|other| found.insert((*other).clone()));
+            next.extend(new.cloned().collect::<Vec<_>>());
         }
-    }
+        found
+    };
+    direct.keys().map(|of| (of.clone(), reached(of))).collect()
 }
 
 fn all_sources() -> Vec<(String, String)> {
-    let mut paths = Vec::new();
-    sources(&extension(), &mut paths);
-    assert!(paths.len() > 150, "the sources are elsewhere");
-    let name = |path: &Path| path.strip_prefix(extension()).expect("of the extension").display().to_string();
-    paths.iter().map(|path| (name(path), fs::read_to_string(path).expect("a source"))).collect()
+    let own =
+        |source: sources::Source| Some((source.path.strip_prefix("extension/")?.to_owned(), source.text));
+    sources::all().into_iter().filter_map(own).collect()
 }
 
 #[test]
@@ -105,20 +110,27 @@ fn no_crate_names_one_above_it() {
     let crates = folders.filter(|folder| folder.join("Cargo.toml").exists()).count();
     assert_eq!(crates, LAYERS.len(), "a crate of extension/ has no layer");
     for (name, may_know) in LAYERS {
-        for known in dependencies(name).iter().filter(|known| own.contains(&known.as_str())) {
+        for known in dependencies(&format!("extension/{name}/Cargo.toml"))
+            .iter()
+            .filter(|known| own.contains(&known.as_str()))
+        {
             assert!(may_know.contains(&known.as_str()), "{name} must not know {known}");
         }
     }
 }
 
 #[test]
-fn no_crate_names_what_it_must_not_know() {
-    for (name, unknown) in UNKNOWN {
-        let known = dependencies(name);
-        let found: Vec<_> =
-            unknown.iter().filter(|other| known.iter().any(|known| known == *other)).collect();
-        assert!(found.is_empty(), "{name} must not know {found:?}");
-    }
+fn no_crate_knows_what_it_must_not() {
+    let all = all_dependencies();
+    let found: BTreeMap<String, Vec<String>> = UNKNOWN
+        .iter()
+        .map(|(name, unknown)| {
+            let found = unknown.iter().filter(|other| all[*name].contains(**other));
+            ((*name).to_owned(), found.map(|other| (*other).to_owned()).collect::<Vec<_>>())
+        })
+        .filter(|(_, found)| !found.is_empty())
+        .collect();
+    assert_eq!(found, known::read().forbidden_crates, "by what it depends on, and what that does");
 }
 
 #[test]
@@ -127,47 +139,6 @@ fn pg_alone_knows_versions_of_postgresql() {
         let in_pg = name.starts_with("pg/");
         assert!(in_pg || !text.contains("feature = \"pg1"), "{name}: put it into pg/src/version.rs");
     }
-}
-
-#[test]
-fn no_file_is_too_long() {
-    let long = all_sources().into_iter().map(|(name, text)| (text.lines().count(), name));
-    let long: Vec<_> = long.filter(|(lines, _)| *lines > LONGEST_FILE).collect();
-    assert!(long.is_empty(), "more than {LONGEST_FILE} lines: {long:?}");
-}
-
-/// How many lines the function has that begins here; none if it is a declaration, or on one line.
-fn length(lines: &[&str]) -> Option<usize> {
-    let head = lines.iter().position(|line| line.ends_with(['{', ';', '}']))?;
-    if !lines[head].ends_with('{') {
-        return None;
-    }
-    let indentation = lines[0].len() - lines[0].trim_start().len();
-    let end = format!("{}}}", &lines[0][..indentation]);
-    Some(lines.iter().position(|line| **line == end)? + 1)
-}
-
-#[test]
-fn no_function_is_too_long() {
-    let (mut count, mut long) = (0, Vec::new());
-    for (name, text) in all_sources() {
-        let lines: Vec<&str> = text.lines().collect();
-        for place in 0..lines.len() {
-            let mut words = lines[place].trim_start().split(' ');
-            let is_no_modifier =
-                |word: &&str| !["pub", "pub(crate)", "pub(super)", "const", "unsafe"].contains(word);
-            if words.find(is_no_modifier) != Some("fn") {
-                continue;
-            }
-            let Some(length) = length(&lines[place..]) else { continue };
-            count += 1;
-            if length > LONGEST_FUNCTION {
-                long.push(format!("{name}:{} has {length} lines", place + 1));
-            }
-        }
-    }
-    assert!(count > 1500, "{count} functions");
-    assert!(long.is_empty(), "more than {LONGEST_FUNCTION} lines: {long:#?}");
 }
 
 #[test]
