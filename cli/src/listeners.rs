@@ -22,15 +22,6 @@ const LISTEN_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often the port is tried.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How a platform listens that something stands in front of, which has the port for HTTP.
-#[derive(Clone, Debug)]
-pub(crate) struct Behind {
-    /// Its port, on 127.0.0.1 alone.
-    pub(crate) port: u16,
-    /// Where SQL may listen. The platform starts with nowhere: what an earlier start has listened on may be what is in front now.
-    pub(crate) addresses: String,
-}
-
 /// Where SQL may listen.
 pub(crate) const ADDRESSES: &str = "howdah.listen_addresses";
 

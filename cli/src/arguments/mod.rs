@@ -1,6 +1,7 @@
 //! What can be said on the command line.
 
 mod applications;
+mod behind;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use self::applications::{
     Addition, Adopt, Deploy, Destination, Dev, History, Jobs, New, Rollback, Seed, Squash, Test,
 };
-use crate::listeners::Behind;
+pub(crate) use self::behind::Behind;
 
 /// Runs a local Howdah: a private PostgreSQL that answers HTTP.
 #[derive(Debug, Parser)]

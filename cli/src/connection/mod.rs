@@ -247,16 +247,6 @@ pub(crate) fn reason(error: &cluster::postgres::Error) -> String {
     }
 }
 
-/// How a mode of libpq's is told to the client library; what is verified is another thing.
-fn of_mode(mode: &str) -> Option<SslMode> {
-    match mode {
-        "disable" => Some(SslMode::Disable),
-        "allow" | "prefer" => Some(SslMode::Prefer),
-        "require" | "verify-ca" | "verify-full" => Some(SslMode::Require),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,7 +13,6 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-use super::of_mode;
 use crate::failure::{Failure, Result};
 
 /// The mode, and how to do it. `home` is a file of the user's; over sockets no files are looked for.
@@ -171,5 +170,15 @@ impl ServerCertVerifier for Verifier {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// How a mode of libpq's is told to the client library; what is verified is another thing.
+fn of_mode(mode: &str) -> Option<SslMode> {
+    match mode {
+        "disable" => Some(SslMode::Disable),
+        "allow" | "prefer" => Some(SslMode::Prefer),
+        "require" | "verify-ca" | "verify-full" => Some(SslMode::Require),
+        _ => None,
     }
 }

@@ -9,6 +9,7 @@ use folder::{Deployed, Folder, Kind, Manifest, Plan};
 use super::code::Files;
 use super::commit::{self, is_later};
 use super::locks::Locks;
+use super::names::unquoted;
 use super::report::Report;
 use super::server::{Drift, Finished, Ran, Stop, call, drift, refuse_problems, state};
 use super::source::Source;
@@ -283,14 +284,6 @@ pub(crate) fn refuse_known_role(transaction: &mut Transaction<'_>, folder: &Fold
         manifest.owner(),
         administration(folder, user)[0]
     ))))
-}
-
-/// A name as SQL writes it, without its quotes.
-pub(crate) fn unquoted(name: &str) -> String {
-    match name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
-        Some(inside) => inside.replace("\"\"", "\""),
-        None => name.to_owned(),
-    }
 }
 
 /// An error if extensions are missing. What one brings may be everybody's: so nobody makes one by the word of a file, except on a platform

@@ -6,8 +6,9 @@
 //! - [`server`]: the functions of schema `deploy`, as this program calls them.
 //! - [`difference`]: the sides of a test's comparison, for people.
 //! - [`attempt`]: one deployment, in one transaction; [`code`]: its files in an order in which they can run; [`locks`]: what others wait
-//!   for meanwhile; [`watcher`]: looks at that from outside; [`commit`]: the commit of git that the folder is of.
-//! - [`run`]: attempts until one succeeds, or fails for good.
+//!   for meanwhile; [`watcher`]: looks at that from outside; [`commit`]: the commit of git that the folder is of;
+//!   [`names`]: names as SQL writes them.
+//! - [`request`]: what is to be deployed where; [`run`]: attempts until one succeeds, or fails for good.
 //! - [`staged`]: a deployment of several transactions, with migrations between them that are part of none; [`outside`]: how these run;
 //!   [`standbys`]: how far standbys are behind meanwhile.
 //! - [`errors`]: what goes wrong once it is in force.
@@ -28,9 +29,11 @@ mod errors;
 pub(crate) mod history;
 pub(crate) mod interrupt;
 mod locks;
+mod names;
 pub(crate) mod new;
 mod outside;
 pub(crate) mod report;
+mod request;
 pub(crate) mod run;
 pub(crate) mod server;
 mod source;

@@ -15,6 +15,7 @@ use super::attempt::{self, Attempt, Done};
 use super::errors::Errors;
 use super::interrupt;
 use super::report::Report;
+use super::request::Run;
 use super::server::{Stop, require_extension, state};
 use super::source::Source;
 use super::staged::{self, Staged, Steps};
@@ -171,19 +172,6 @@ pub(crate) fn roll_back(options: &Rollback) -> Result<()> {
     target::each(&options.destination, &manifest, |address| {
         Run { options, address, source, end, is_code: false }.until_done("")
     })
-}
-
-/// What goes where.
-pub(crate) struct Run<'a> {
-    /// How.
-    pub(crate) options: &'a Deploy,
-    /// Where.
-    pub(crate) address: &'a Address,
-    /// What.
-    pub(crate) source: &'a Source,
-    end: End,
-    /// Whether it is known that no migration has to run.
-    is_code: bool,
 }
 
 impl Run<'_> {

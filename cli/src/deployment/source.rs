@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cluster::postgres::Transaction;
 use folder::{Deployed, File, Folder, Kind, Manifest};
 
-use super::attempt::unquoted;
+use super::names::unquoted;
 use super::server::{Stop, state};
 use crate::failure::Failure;
 

@@ -12,7 +12,7 @@ use super::attempt::Done;
 use super::interrupt;
 use super::outside::{self, Outside};
 use super::report::Report;
-use super::run::Run;
+use super::request::Run;
 use super::server::{Stop, state};
 use super::source::{Source, of_deployment};
 use super::target::said;

@@ -8,6 +8,8 @@ use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -110,4 +112,13 @@ impl Body for Passed {
         }
         hint
     }
+}
+
+/// An answer of our own in plain words.
+pub(super) fn plain(status: StatusCode, words: &str) -> Response<Answer> {
+    let mut answer = Response::new(whole(format!("{words}\n")));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer
 }

@@ -15,38 +15,17 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
-use super::Shared;
 use super::body::Driver;
+use super::client::{Client, PATIENCE};
 use super::pass::{self, MOST_HEADERS, MOST_READ};
+use super::state::Shared;
 
-/// How long a client may take for a head, and stay without a request.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a client may take nothing of what it is sent.
 const STALLED: Duration = Duration::from_secs(60);
 /// Before it is tried again to accept connections where files have run out, and to see more of a client's first word.
 const PAUSE: Duration = Duration::from_millis(10);
 /// What HTTP/2 begins with; no method of HTTP/1.1 does.
 const HTTP2: &[u8] = b"PRI * HTTP/2.0";
-
-/// Who asks, and where.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Client {
-    remote: SocketAddr,
-    local: SocketAddr,
-}
-
-impl Client {
-    /// In the PROXY protocol, version 1.
-    pub(super) fn announced(&self) -> String {
-        let (remote, local) = (canonical(self.remote), canonical(self.local));
-        let family = if remote.is_ipv4() { "TCP4" } else { "TCP6" };
-        format!("PROXY {family} {} {} {} {}\r\n", remote.ip(), local.ip(), remote.port(), local.port())
-    }
-}
-
-fn canonical(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip().to_canonical(), address.port())
-}
 
 /// Accepts connections as long as there are places.
 pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>, places: Arc<Semaphore>) {
@@ -112,25 +91,4 @@ async fn tunnel(client_side: TcpStream, shared: &Shared, client: Client) -> io::
     }));
     copy(&mut from_platform, &mut to_client).await?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_platform_is_told_who_asks() {
-        let announced = |remote: &str, local: &str| {
-            Client { remote: remote.parse().unwrap(), local: local.parse().unwrap() }.announced()
-        };
-        assert_eq!(
-            announced("127.0.0.1:4711", "127.0.0.1:9000"),
-            "PROXY TCP4 127.0.0.1 127.0.0.1 4711 9000\r\n"
-        );
-        assert_eq!(announced("[::1]:4711", "[::1]:9000"), "PROXY TCP6 ::1 ::1 4711 9000\r\n");
-        assert_eq!(
-            announced("[::ffff:127.0.0.1]:4711", "[::ffff:127.0.0.1]:9000"),
-            "PROXY TCP4 127.0.0.1 127.0.0.1 4711 9000\r\n"
-        );
-    }
 }

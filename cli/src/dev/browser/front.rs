@@ -5,8 +5,9 @@ use std::io::{Error, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
 use std::ops::Range;
 
+use crate::arguments::Behind;
 use crate::failure::{Failure, Result};
-use crate::listeners::{self, ADDRESSES, BEHIND, Behind};
+use crate::listeners::{self, ADDRESSES, BEHIND};
 
 /// From where the platform is asked, which believes this address and no other to say who asks: it is none that others come from.
 pub(crate) const SOURCE: [u8; 4] = [127, 76, 105, 118];

@@ -3,11 +3,11 @@
 use std::mem;
 use std::net::{IpAddr, Ipv6Addr};
 
-use hyper::Request;
 use hyper::header::{
     CONNECTION, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
     TRANSFER_ENCODING, UPGRADE,
 };
+use hyper::{Method, Request};
 
 /// Of one connection alone (RFC 9110, section 7.6.1).
 const OF_A_CONNECTION: [HeaderName; 8] = [
@@ -80,6 +80,11 @@ fn host(authority: &str) -> Option<&str> {
 
 fn is_port(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a method asks for something alone.
+pub(super) fn only_reads(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
 }
 
 #[cfg(test)]

@@ -14,10 +14,9 @@ use hyper::{Request, Response, StatusCode};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::timeout;
 
-use super::body::{Answer, whole};
-use super::headers::text;
-use super::pass::{only_reads, plain};
-use super::{Shared, State};
+use super::body::{Answer, plain, whole};
+use super::headers::{only_reads, text};
+use super::state::{Shared, State};
 
 /// What begins so is ours.
 pub(super) const FOLDER: &str = "/.howdah/";

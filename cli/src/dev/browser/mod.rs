@@ -6,6 +6,7 @@
 //! - `headers`: what concerns one connection alone, and who may ask; `navigation`: which requests are for a page, and which answers get
 //!   the script.
 //! - `live`: the script, and the events that it listens to.
+//! - `state`: how the application is, and what all connections use; `client`: who asks.
 //! - `told`: what the terminal is told of an error, in parts; `page`: the page that shows it.
 //!
 //! Each request has a connection of its own to the platform, which begins with a header of the PROXY protocol: so the application sees the
@@ -13,6 +14,7 @@
 //! connections, listeners, headers, what is read ahead.
 
 mod body;
+mod client;
 mod connection;
 mod front;
 mod headers;
@@ -20,6 +22,7 @@ mod live;
 mod navigation;
 mod page;
 mod pass;
+mod state;
 #[cfg(test)]
 mod tests;
 mod told;
@@ -35,8 +38,9 @@ use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use self::front::SOURCE;
 pub(crate) use self::front::{Front, behind};
+pub(crate) use self::state::Now;
+use self::state::{Shared, State};
 use crate::failure::{Failure, Result};
 
 /// Connections at a time; others wait until one ends. Each has a second one to the platform: with those of this command they stay below
@@ -48,47 +52,6 @@ const MOST_LISTENERS: usize = 100;
 const AT_THE_END: Duration = Duration::from_secs(1);
 /// How often it is looked then.
 const LOOK: Duration = Duration::from_millis(5);
-
-/// How the application is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Now {
-    /// Nothing is loaded yet.
-    Starts,
-    /// What was saved last is live.
-    Live,
-    /// What was saved last could not be loaded: what the terminal was told.
-    Failed(String),
-    /// Likewise, as a migration that has run was changed.
-    Outdated(String),
-}
-
-/// How the application is, and how often that has changed.
-#[derive(Debug)]
-struct State {
-    now: Now,
-    /// Of this run of the command: a page that another has made is older.
-    run: u64,
-    number: u64,
-}
-
-impl State {
-    /// What tells a page whether it is still as it would be.
-    fn version(&self) -> String {
-        format!("{:016x}.{}", self.run, self.number)
-    }
-}
-
-/// What all connections use.
-struct Shared {
-    /// Where the platform is.
-    behind: SocketAddr,
-    /// Names that it is asked by, beside those of this machine.
-    names: Vec<String>,
-    state: watch::Receiver<Arc<State>>,
-    listeners: Arc<Semaphore>,
-    /// Each answer that is under way has one, too.
-    under_way: Arc<()>,
-}
 
 /// What browsers talk to. It ends when it is dropped.
 pub(crate) struct Browser {

@@ -7,8 +7,9 @@ use hyper::{Response, StatusCode};
 use serde_json::{Map, Value};
 
 use super::body::{Answer, whole};
+use super::live;
+use super::state::{Now, State};
 use super::told::{Fault, faults};
-use super::{Now, State, live};
 use crate::deployment::report::harmless;
 
 const STYLE: &str = include_str!("page.css");

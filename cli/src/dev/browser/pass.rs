@@ -8,18 +8,20 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, EXPECT, HeaderValue};
-use hyper::{Method, Request, Response, StatusCode, Version};
+use hyper::header::EXPECT;
+use hyper::{Request, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::body::{Answer, Driver, Passed, Upload, whole};
-use super::connection::{Client, PATIENCE};
+use super::body::{Answer, Driver, Passed, Upload, plain};
+use super::client::{Client, PATIENCE};
+use super::front::SOURCE;
 use super::headers::leave_connection;
-use super::{SOURCE, Shared, State, headers, live, navigation, page};
+use super::state::{Shared, State};
+use super::{headers, live, navigation, page};
 
 /// Headers that are passed on at most; the platform refuses fewer.
 pub(super) const MOST_HEADERS: usize = 1000;
@@ -145,18 +147,4 @@ fn on_the_way_back(
         navigation::forget_the_bytes(answer.headers_mut());
     }
     answer.map(|body| Passed::new(body, end, driver, under_way).boxed_unsync())
-}
-
-/// An answer of our own in plain words.
-pub(super) fn plain(status: StatusCode, words: &str) -> Response<Answer> {
-    let mut answer = Response::new(whole(format!("{words}\n")));
-    *answer.status_mut() = status;
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    answer
-}
-
-/// Whether a method asks for something alone.
-pub(super) fn only_reads(method: &Method) -> bool {
-    matches!(*method, Method::GET | Method::HEAD)
 }
