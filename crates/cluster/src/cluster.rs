@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
-use std::os::unix::fs::{OpenOptionsExt, symlink};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -18,7 +18,7 @@ use postgres::{Client, NoTls};
 use crate::account::Account;
 use crate::folder::{Folder, private_folder};
 use crate::process::{PidFile, Process, of_data_folder, works_in};
-use crate::{Error, Installation, Result, Template, configuration, keeper, private_server};
+use crate::{Error, Installation, Result, configuration, keeper, private_server};
 
 /// The name of the cluster's superuser.
 const SUPERUSER: &str = "postgres";
@@ -115,27 +115,19 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Prepares a new folder with a copy of a template's data, whose programs it uses. Starts nothing.
-    pub(crate) fn copy_of(template: &Template, folder: &Path, options: Options) -> Result<Self> {
-        let account = Account::for_server()?;
-        let folder = Folder::prepare(folder, account.as_ref())?;
-        let installation = template.installation.clone();
-        let server = folder.server();
-        // There it is looked for by who attaches to the cluster.
-        symlink(template.folder.server(), &server).map_err(Error::file(&server, "make the link"))?;
-        let mut copy = Command::new("cp");
-        copy.args(["--archive", "--reflink=auto"]).arg(template.folder.data()).arg(folder.data());
-        let output = copy.output().map_err(Error::file(&folder.data(), "copy"))?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            return Err(Error::Failed { program: "cp".into(), said });
-        }
-        Ok(Self { installation, account, folder, options, child: None })
+    /// One that does not run, of what is in its folder already.
+    pub(crate) fn of_copy(
+        folder: Folder,
+        installation: Installation,
+        account: Option<Account>,
+        options: Options,
+    ) -> Self {
+        Self { installation, account, folder, options, child: None }
     }
 
-    /// What a template has of a cluster that does not run.
-    pub(crate) fn into_template(self) -> Template {
-        Template { folder: self.folder, installation: self.installation }
+    /// What is left of one that does not run: its folder, and the installation.
+    pub(crate) fn into_parts(self) -> (Folder, Installation) {
+        (self.folder, self.installation)
     }
 
     /// The private copy of an installation in a cluster's folder.

@@ -4,7 +4,9 @@
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 
 use crate::account::Account;
 use crate::folder::Folder;
@@ -17,8 +19,8 @@ const MADE_OF: &str = "made-of";
 /// data share these programs.
 #[derive(Debug)]
 pub struct Template {
-    pub(crate) folder: Folder,
-    pub(crate) installation: Installation,
+    folder: Folder,
+    installation: Installation,
 }
 
 impl Template {
@@ -54,7 +56,25 @@ impl Template {
         cluster.stop(Shutdown::Fast)?;
         let file = cluster.path().join(MADE_OF);
         fs::write(&file, made_of).map_err(Error::file(&file, "write"))?;
-        Ok(cluster.into_template())
+        let (folder, installation) = cluster.into_parts();
+        Ok(Template { folder, installation })
+    }
+
+    /// Prepares a new folder with a copy of its data, which uses its programs. Starts nothing.
+    pub(crate) fn copy(&self, folder: &Path, options: Options) -> Result<Cluster> {
+        let account = Account::for_server()?;
+        let folder = Folder::prepare(folder, account.as_ref())?;
+        let server = folder.server();
+        // There it is looked for by who attaches to the cluster.
+        symlink(self.folder.server(), &server).map_err(Error::file(&server, "make the link"))?;
+        let mut copy = Command::new("cp");
+        copy.args(["--archive", "--reflink=auto"]).arg(self.folder.data()).arg(folder.data());
+        let output = copy.output().map_err(Error::file(&folder.data(), "copy"))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(Error::Failed { program: "cp".into(), said });
+        }
+        Ok(Cluster::of_copy(folder, self.installation.clone(), account, options))
     }
 }
 

@@ -27,7 +27,7 @@ impl TemporaryCluster {
 
     /// Starts a copy of a template.
     pub fn copy_of(template: &Template, options: Options) -> Result<Self> {
-        TemporaryCluster::begin(|folder| Cluster::copy_of(template, folder, options.for_tests()))
+        TemporaryCluster::begin(|folder| template.copy(folder, options.for_tests()))
     }
 
     fn begin(prepare: impl FnOnce(&Path) -> Result<Cluster>) -> Result<Self> {

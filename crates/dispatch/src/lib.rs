@@ -13,17 +13,20 @@ mod fair_turns;
 mod gates;
 mod later;
 mod line;
+mod look;
 mod parked;
 mod queues;
+mod reader;
 mod ticket;
 mod waiting;
 
 pub use fair_turns::{FairTurns, SLICE, Turn};
 pub use gates::{Executors, Gates};
 pub use later::Later;
-pub use line::Look;
-pub use parked::{Arrivals, Ended, PAUSE, Parked, Reader, Waited};
+pub use look::Look;
+pub use parked::Parked;
 pub use queues::{TicketHasher, TicketMap, TicketQueues};
+pub use reader::{Arrivals, Ended, PAUSE, Reader, Waited};
 pub use ticket::Ticket;
 pub use waiting::{REQUEST, Waiter, Waiting};
 

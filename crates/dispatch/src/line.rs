@@ -8,12 +8,12 @@
 //!
 //! The others look for something of their own, and all of them look again each time.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use crate::parked::{Arrivals, Ended, PAUSE, Reader, Waited};
+use crate::look::{Look, Looks};
+use crate::reader::{Arrivals, Ended, PAUSE, Reader, Waited};
 use crate::{Arrival, Later, Ticket, TicketQueues};
 
 /// Those who wait for rows of one queue.
@@ -49,50 +49,12 @@ enum Wish {
     Own,
 }
 
-/// Looks that are under way, and what came of those that are not.
-#[derive(Debug, Default)]
-struct Looks {
-    under_way: Cell<usize>,
-    /// Looks that shall follow.
-    following: Cell<usize>,
-    /// Rows that have come and for which nobody was sent.
-    rows: Cell<u64>,
-}
-
-/// A look for any row. Unless it finds nothing, another follows when it is dropped.
-#[derive(Debug)]
-pub struct Look {
-    looks: Rc<Looks>,
-    is_in_vain: bool,
-}
-
 /// After this time somebody looks in any case: who has told nobody would be a fault.
 const REST: Duration = Duration::from_secs(30);
 /// Time between two looks for something of one's own that no commit gives reason for: rows may be free that nobody wants.
 const OWN_PAUSE: Duration = Duration::from_secs(1);
 /// How much later than a row is free somebody looks for it: clocks differ.
 const MARGIN: Duration = Duration::from_millis(1);
-
-impl Look {
-    fn new(looks: &Rc<Looks>) -> Look {
-        looks.under_way.update(|count| count + 1);
-        Look { looks: looks.clone(), is_in_vain: false }
-    }
-
-    fn find_nothing(mut self) {
-        self.is_in_vain = true;
-        self.looks.rows.set(0);
-    }
-}
-
-impl Drop for Look {
-    fn drop(&mut self) {
-        self.looks.under_way.update(|count| count - 1);
-        if !self.is_in_vain {
-            self.looks.following.update(|count| count + 1);
-        }
-    }
-}
 
 impl<A: Arrival> Line<A> {
     /// Nobody yet: one that waits like this will come.

@@ -6,19 +6,9 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use crate::line::{Line, Look};
+use crate::line::Line;
+use crate::reader::{Arrivals, Ended, PAUSE, Reader, Waited};
 use crate::{Arrival, Later, REQUEST, Ticket, TicketMap};
-
-/// The queues in which rows come, by their numbers.
-pub trait Arrivals {
-    /// Rows of a queue that may have become free so far.
-    fn arrivals(&self, queue: u32) -> u64;
-    /// Has this process woken by the next change of a queue; whether that is new. Look at the arrivals and times afterwards:
-    /// whoever changes them looks at those who are to be woken afterwards, so one of the two sees the other.
-    fn call(&self, queue: u32) -> bool;
-    /// In what time a row of a queue may become free by itself, if any may; none while that cannot be found out.
-    fn next_free(&self, queue: u32) -> Option<Option<Duration>>;
-}
 
 /// What waits for rows.
 #[derive(Debug)]
@@ -33,21 +23,6 @@ pub struct Parked<A> {
     due: Option<Instant>,
 }
 
-/// A request that waits for rows.
-#[derive(Debug)]
-pub struct Reader<A> {
-    /// To be run again.
-    pub arrived: A,
-    /// Its gate in the exchange.
-    pub gate: u32,
-    /// The answer if no rows come.
-    pub answer: Vec<u8>,
-    /// When that is sent.
-    pub until: Instant,
-    /// Since when it waits, this time.
-    pub since: Instant,
-}
-
 impl<A: Arrival> Reader<A> {
     fn size(&self) -> usize {
         size(&self.arrived, &self.answer)
@@ -58,28 +33,6 @@ fn size(arrived: &impl Arrival, answer: &[u8]) -> usize {
     REQUEST + arrived.bytes() + answer.len()
 }
 
-/// What a request that waited takes with it when it runs again.
-#[derive(Debug)]
-pub struct Waited {
-    /// When it is answered at last.
-    pub until: Instant,
-    /// If others of its queue stand back while it looks.
-    pub look: Option<Look>,
-    /// The queue's arrivals before it was sent to look again.
-    pub arrivals: u64,
-}
-
-/// What has become of a request that waited.
-#[derive(Debug)]
-pub enum Ended<A> {
-    /// There may be rows.
-    Again(Reader<A>, Waited),
-    /// The time is over.
-    Answered(Reader<A>),
-}
-
-/// Between two looks at the times: no request is late by more.
-pub const PAUSE: Duration = Duration::from_millis(5);
 /// Requests that one look ends at most, over all queues, each of which has the same share. A turn takes a millisecond or two for
 /// them.
 const ENDED: usize = 512;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::gateway::Gateway;
 use crate::layout::INLINE;
+use crate::peer::Peer;
 use crate::slot::{Phase, Slot, Ticket};
 use crate::stack::NONE;
 
@@ -20,18 +20,20 @@ pub enum Outcome {
 /// continues; if not, the ticket ends.
 #[derive(Debug)]
 pub struct Completion<'g> {
-    gateway: &'g mut Gateway,
+    /// Those of the gateway, which takes no other completion meanwhile.
+    peer: &'g Peer,
+    gateway: u32,
     ticket: Ticket,
     phase: Phase,
 }
 
 impl<'g> Completion<'g> {
-    pub(crate) fn new(gateway: &'g mut Gateway, ticket: Ticket, phase: Phase) -> Self {
-        Completion { gateway, ticket, phase }
+    pub(crate) fn new(peer: &'g Peer, gateway: u32, ticket: Ticket, phase: Phase) -> Self {
+        Completion { peer, gateway, ticket, phase }
     }
 
     fn slot(&self) -> &'static Slot {
-        self.gateway.peer.exchange.slot(self.ticket.slot)
+        self.peer.exchange.slot(self.ticket.slot)
     }
 
     /// Whose response it is.
@@ -63,7 +65,7 @@ impl<'g> Completion<'g> {
     /// Appends the bytes, and frees their blocks. A second call appends nothing.
     pub fn append_to(&mut self, out: &mut Vec<u8>) {
         let length = self.length();
-        let exchange = &self.gateway.peer.exchange;
+        let exchange = &self.peer.exchange;
         let inline = length.min(INLINE);
         out.reserve(length);
         // SAFETY: the slot was popped from the completion queue: this gateway holds its areas.
@@ -86,7 +88,7 @@ impl<'g> Completion<'g> {
 
     fn empty(&mut self) {
         let slot = self.slot();
-        self.gateway.peer.exchange.free_chain(slot.response_chain.get());
+        self.peer.exchange.free_chain(slot.response_chain.get());
         slot.response_chain.set(NONE);
         slot.response_length.set(0);
     }
@@ -97,11 +99,11 @@ impl<'g> Completion<'g> {
         let slot = self.slot();
         // Read now: once the phase has turned, the slot may go on to another request.
         let executor = slot.executor.get();
-        let peer = &self.gateway.peer;
+        let peer = self.peer;
         match slot.turn(self.ticket.generation, Phase::Part, Phase::Running) {
             Ok(()) => peer.wakers.executor(executor).notify(),
             // The executor left while this part was being copied: that is the request's last completion.
-            Err(_) => peer.exchange.completions(self.gateway.number).push(self.ticket.slot),
+            Err(_) => peer.exchange.completions(self.gateway).push(self.ticket.slot),
         }
     }
 }
@@ -110,7 +112,7 @@ impl Drop for Completion<'_> {
     fn drop(&mut self) {
         match self.phase {
             Phase::Part => self.resume(),
-            _ => self.gateway.peer.exchange.free(self.ticket.slot, self.ticket.generation),
+            _ => self.peer.exchange.free(self.ticket.slot, self.ticket.generation),
         }
     }
 }

@@ -6,10 +6,12 @@ use crate::cancel::Interrupt;
 use crate::clock;
 use crate::gate::NO_GATE;
 use crate::lane::Lane;
+use crate::layout::{BLOCK, INLINE};
 use crate::peer::Peer;
 use crate::region::Exchange;
 use crate::seat::Seat;
 use crate::slot::{Phase, Ticket};
+use crate::stack::NONE;
 use crate::sync::{Ordering, fence};
 use crate::wake::{EventFd, Wakers};
 use crate::work::Work;
@@ -268,5 +270,28 @@ impl Executor {
         let ticket = Ticket { slot: index, generation };
         self.current = Some(ticket);
         Some(Work::new(ticket, slot))
+    }
+
+    /// A request's bytes: where they lie if they lie together (within [`BLOCK`] bytes), or copied to
+    /// `scratch`. Empty once the response has begun.
+    pub fn request<'a>(&'a self, work: &Work, scratch: &'a mut Vec<u8>) -> &'a [u8] {
+        if self.current != Some(work.ticket) || work.handed_over.is_some() {
+            return &[];
+        }
+        let exchange = &self.peer.exchange;
+        let slot = exchange.slot(work.ticket.slot);
+        let (length, chain) = (slot.request_length.get() as usize, slot.request_chain.get());
+        if chain == NONE {
+            debug_assert!(length <= INLINE);
+            // SAFETY: this executor runs the slot and begins no response while the slice lives.
+            return unsafe { exchange.inline[work.ticket.slot as usize].bytes(length) };
+        }
+        if length <= BLOCK {
+            // SAFETY: as above; the block is the request's.
+            return unsafe { exchange.blocks[chain as usize].bytes(length) };
+        }
+        scratch.clear();
+        exchange.read_chain(chain, length, scratch);
+        scratch
     }
 }

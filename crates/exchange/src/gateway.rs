@@ -199,7 +199,12 @@ impl Gateway {
             let (generation, phase) = self.peer.exchange.slot(index).state();
             match phase {
                 Phase::Part | Phase::Ready | Phase::Died => {
-                    return Some(Completion::new(self, Ticket { slot: index, generation }, phase));
+                    return Some(Completion::new(
+                        &self.peer,
+                        self.number,
+                        Ticket { slot: index, generation },
+                        phase,
+                    ));
                 }
                 _ => self.peer.discard(index),
             }

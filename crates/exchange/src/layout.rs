@@ -1,6 +1,8 @@
 //! Where everything lies in the region.
 
 use crate::lane::MAX_EXECUTORS;
+use crate::queue::Ends;
+use crate::sync::{Area, AtomicU32, AtomicU64};
 
 /// Bytes of a slot's inline area. Most requests and responses are smaller and need no block.
 #[cfg(not(loom))]
@@ -109,6 +111,22 @@ impl std::fmt::Display for RegionError {
 
 impl std::error::Error for RegionError {}
 
+pub(crate) type Inline = Area<INLINE>;
+pub(crate) type Block = Area<BLOCK>;
+/// Free slots and free blocks.
+pub(crate) const TOPS: usize = 2;
+const QUEUE_ENDS: usize = size_of::<Ends>();
+
+/// "exchange", with the version of the layout in the last byte.
+pub(crate) const MAGIC: u64 = u64::from_be_bytes(*b"exchang\x01");
+
+/// The first bytes of a region.
+#[repr(C)]
+pub(crate) struct Header {
+    pub(crate) magic: u64,
+    pub(crate) sizes: Sizes,
+}
+
 /// Offsets of the sections. Each is an array and begins at a multiple of [`ALIGNMENT`].
 pub(crate) struct Layout {
     pub(crate) tops: usize,
@@ -135,8 +153,6 @@ impl Layout {
     }
 
     fn place(sizes: &Sizes) -> Option<Layout> {
-        use crate::region::{Block, Header, Inline, QUEUE_ENDS, TOPS};
-        use crate::sync::{AtomicU32, AtomicU64};
         let queues = queues(sizes);
         let cells = queues.checked_mul(sizes.queue_cells())?;
         let mut end = size_of::<Header>();

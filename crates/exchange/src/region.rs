@@ -4,28 +4,12 @@ use std::ptr::NonNull;
 
 use crate::gate::{Gate, GateCounts};
 use crate::lane::Lane;
-use crate::layout::{ALIGNMENT, BLOCK, INLINE, Layout, RegionError, Sizes, queues};
+use crate::layout::{ALIGNMENT, Block, Header, Inline, Layout, MAGIC, RegionError, Sizes, TOPS, queues};
 use crate::queue::{Ends, Queue, vacant_cell};
 use crate::seat::{Desk, Seat};
 use crate::slot::{Generation, Phase, Slot};
 use crate::stack::{NONE, Stack, Top};
-use crate::sync::{Area, AtomicU32, AtomicU64};
-
-pub(crate) type Inline = Area<INLINE>;
-pub(crate) type Block = Area<BLOCK>;
-/// Free slots and free blocks.
-pub(crate) const TOPS: usize = 2;
-pub(crate) const QUEUE_ENDS: usize = size_of::<Ends>();
-
-/// "exchange", with the version of the layout in the last byte.
-const MAGIC: u64 = u64::from_be_bytes(*b"exchang\x01");
-
-/// The first bytes of a region.
-#[repr(C)]
-pub(crate) struct Header {
-    magic: u64,
-    sizes: Sizes,
-}
+use crate::sync::{AtomicU32, AtomicU64};
 
 /// The exchange, as one process sees it. Copies are the same exchange.
 #[derive(Clone, Copy)]

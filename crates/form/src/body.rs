@@ -1,37 +1,7 @@
 //! A form's body as a list of fields, whichever way it is encoded.
 
-use std::borrow::Cow;
-
+use crate::field::{Field, Value};
 use crate::{ContentType, FormError, multipart, urlencoded};
-
-/// A field of a form.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field<'a> {
-    /// Its name. Names may repeat.
-    pub name: Cow<'a, str>,
-    /// Its value.
-    pub value: Value<'a>,
-}
-
-/// What a field holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value<'a> {
-    /// Text: UTF-8 without NUL.
-    Text(Cow<'a, str>),
-    /// An uploaded file.
-    File(File<'a>),
-}
-
-/// An uploaded file. Name and type are the client's claims: never use the name as a path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File<'a> {
-    /// The file's name; empty if the client gave none.
-    pub name: Cow<'a, str>,
-    /// The part's `Content-Type`, as sent.
-    pub content_type: Option<&'a str>,
-    /// The file's bytes.
-    pub bytes: &'a [u8],
-}
 
 /// Reads a form's body. `None` if the type is not one of a form.
 ///

@@ -17,12 +17,13 @@ mod content_type;
 pub mod cookie;
 mod error;
 pub mod escape;
+mod field;
 pub mod multipart;
 mod parameters;
 mod proxies;
 pub mod urlencoded;
 
-pub use body::{Field, File, Value};
 pub use content_type::ContentType;
 pub use error::FormError;
+pub use field::{Field, File, Value};
 pub use proxies::{ProxyListError, TrustedProxies};

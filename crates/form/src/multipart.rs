@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use httparse::{EMPTY_HEADER, Header, Status};
 use memchr::memmem;
 
-use crate::body::{Field, File, Value};
 use crate::error::{FormError, shortened, text};
+use crate::field::{Field, File, Value};
 use crate::parameters::Parameterized;
 
 /// Longest head of one part, in bytes.

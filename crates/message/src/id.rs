@@ -32,12 +32,7 @@ enum Place {
 }
 
 impl Kept {
-    /// The id in a message that [`crate::RequestBuilder`] has written; empty in any other.
-    pub fn of(message: &[u8]) -> Self {
-        Self::new(crate::request::id_in(message).unwrap_or_default())
-    }
-
-    fn new(id: &[u8]) -> Self {
+    pub(crate) fn new(id: &[u8]) -> Self {
         if id.len() > SHORT {
             return Self(Place::Elsewhere(id.into()));
         }

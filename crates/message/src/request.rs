@@ -236,8 +236,15 @@ fn push_text(out: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
+impl id::Kept {
+    /// The id in a message that [`RequestBuilder`] has written; empty in any other.
+    pub fn of(message: &[u8]) -> Self {
+        Self::new(id_in(message).unwrap_or_default())
+    }
+}
+
 /// The id in a message that [`RequestBuilder`] has written, without a look at the rest of it.
-pub(crate) fn id_in(message: &[u8]) -> Option<&[u8]> {
+fn id_in(message: &[u8]) -> Option<&[u8]> {
     let number = |at| u32_at(message, at).map(|number| number as usize);
     let text = FIXED + 8 * number(24)?;
     message.get(text + number(ENDS + 4 * HEADERS)?..text + number(ENDS + 4 * ID)?)

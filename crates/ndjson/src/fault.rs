@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Levels of nesting that a line may have.
+pub const DEPTH: usize = 256;
+
 /// What is wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
@@ -50,7 +53,7 @@ impl fmt::Display for Fault {
             Reason::Escape => "not JSON: invalid escape",
             Reason::Surrogate => "half of a surrogate pair cannot be stored",
             Reason::Zero => "\\u0000 cannot be stored",
-            Reason::Deep => return write!(to, "nested deeper than {} levels", crate::scanner::DEPTH),
+            Reason::Deep => return write!(to, "nested deeper than {} levels", DEPTH),
             Reason::NoObject => return write!(to, "not a JSON object"),
         };
         write!(to, "{reason} (byte {})", self.at + 1)

@@ -3,11 +3,9 @@
 //! What nobody wants is checked and passed over: whether a line is accepted does not depend on who reads it. Nothing is
 //! allocated, and nothing is called for each level of nesting.
 
+pub use crate::fault::DEPTH;
 use crate::fault::{Fault, Reason};
 use crate::text::{Text, hex};
-
-/// Levels of nesting that a line may have.
-pub const DEPTH: usize = 256;
 
 /// A value as it is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

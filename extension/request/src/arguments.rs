@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
-use form::body::{Field, File, Value as FieldValue};
+use form::{Field, File, Value as FieldValue};
 use message::Request;
 use pg::text::c_string;
 use pgrx::pg_sys::{self, Datum};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use form::body::File;
+use form::File;
 
 /// What the request has for an argument.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use form::body::File;
+use form::File;
 use message::{Request, Response};
 use pg::entry::callback;
 use pg::text::c_string;
