@@ -1,11 +1,11 @@
-//! What is to be deployed where.
+//! A deployment that was asked for: its files, and where they go.
 
 use super::attempt::End;
 use super::source::Source;
 use crate::arguments::Deploy;
 use crate::connection::Address;
 
-/// What goes where.
+/// A deployment that was asked for.
 pub(crate) struct Run<'a> {
     /// How.
     pub(crate) options: &'a Deploy,

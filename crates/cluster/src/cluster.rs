@@ -125,7 +125,7 @@ impl Cluster {
         Self { installation, account, folder, options, child: None }
     }
 
-    /// What is left of one that does not run: its folder, and the installation.
+    /// The folder and the installation of one that does not run.
     pub(crate) fn into_parts(self) -> (Folder, Installation) {
         (self.folder, self.installation)
     }

@@ -1,4 +1,4 @@
-//! What a form has, whichever way it is encoded.
+//! Fields of a form, whichever way it is encoded.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Who asks.
+//! The client of a connection.
 
 use std::net::SocketAddr;
 use std::time::Duration;
