@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use cluster::postgres::config::{Host, SslMode};
+use cluster::postgres::config::Host;
 use cluster::postgres::{CancelToken, Client, Config, Transaction};
 use conninfo::{Parameters, VARIABLES};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -249,6 +249,8 @@ pub(crate) fn reason(error: &cluster::postgres::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use cluster::postgres::config::SslMode;
+
     use super::*;
 
     fn address(text: &str) -> Address {

@@ -16,7 +16,8 @@ use crate::failure::{self, End, Taken};
 use crate::id;
 use crate::memory::jobs;
 use crate::record::Entry;
-use crate::runs::{Runs, Turn};
+use crate::runs::Runs;
+use crate::turn::{Turn, wake_all};
 
 /// When one looks again who waits for a suspect, or for what another writes down.
 const SOON: Duration = Duration::from_millis(10);
@@ -78,7 +79,7 @@ impl Runs {
         // SAFETY: by contract.
         unsafe { self.serve(at, priority, Some(place.position), runner) };
         jobs().settle(executor, entry, None);
-        crate::runs::wake_all();
+        wake_all();
         true
     }
 
@@ -154,17 +155,6 @@ fn is_served(oid: u32) -> bool {
             && database.state() == DatabaseState::Serving
             && database.job_kinds.load(Relaxed) > 0
     })
-}
-
-/// An executor ends in order, or by what it ran: what is held against that.
-pub(crate) fn ended(executor: usize, is_overrun: bool) {
-    let standing = match is_overrun {
-        _ if jobs().slot(executor).shut() => Standing::Cancelled,
-        true => Standing::Overrun,
-        false => Standing::Ended,
-    };
-    jobs().hold_against(executor, standing);
-    jobs().disown(executor);
 }
 
 fn crashed() -> PgError {

@@ -2,14 +2,12 @@
 //!
 //! A walk goes through the pages of their tables, which need no index for it; then it rests. Executors of a database take turns.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use std::time::{Duration, Instant};
 
 use pg::guard::Report;
 use queue::upkeep;
 use session::authority::value_as_owner;
 use session::own_transaction::transaction;
-use shared::now_us;
 
 use crate::memory::jobs;
 
@@ -17,36 +15,6 @@ use crate::memory::jobs;
 const PAUSES: u32 = 20;
 /// The shortest pause between two steps.
 const SHORTEST: Duration = Duration::from_millis(10);
-
-/// How far a walk is, in shared memory.
-#[derive(Default)]
-#[repr(C)]
-pub(crate) struct Walk {
-    /// When its next step is, by `now_us`.
-    next_us: AtomicU64,
-    /// The page that it begins with; 0 when a new walk is due.
-    page: AtomicU32,
-}
-
-impl Walk {
-    /// Microseconds until its next step, if a walk is under way.
-    fn pause(&self) -> Option<Duration> {
-        let left = self.next_us.load(Acquire).saturating_sub(now_us());
-        (self.page.load(Acquire) != 0).then(|| Duration::from_micros(left))
-    }
-
-    /// Makes the step that is due the caller's, who ends it by [`Walk::step_is_done`]. Should he not, another is due after a while.
-    fn begin_step(&self, pause: Duration) -> bool {
-        let (now, due) = (now_us(), self.next_us.load(Acquire));
-        due <= now
-            && self.next_us.compare_exchange(due, now + pause.as_micros() as u64, AcqRel, Relaxed).is_ok()
-    }
-
-    fn step_is_done(&self, next: Option<u32>, pause: Duration) {
-        self.page.store(next.unwrap_or_default(), Release);
-        self.next_us.store(now_us() + pause.as_micros() as u64, Release);
-    }
-}
 
 /// Takes the step that is due, if one is. When the next one is, while a walk is under way.
 ///
@@ -57,7 +25,7 @@ pub unsafe fn look_after(database: usize) -> Option<Duration> {
     let interval = upkeep::interval()?;
     if walk.begin_step(interval) {
         let began = Instant::now();
-        let page = walk.page.load(Acquire);
+        let page = walk.page();
         // What fails is logged, and the next walk begins anew.
         let purged = transaction(Report::Log, || {
             value_as_owner::<i32>("select job.purge($1)", &[(page as i32).into()])

@@ -12,10 +12,9 @@ use queue::items::{self, Found};
 use schedule::Priority;
 use session::authority::{rows_as_owner, run_as_owner, value_as_owner};
 
-use crate::functions::database;
 use crate::id;
 use crate::kind::{self, Kind};
-use crate::memory::jobs;
+use crate::memory::{jobs, own_database};
 
 /// For how long a job holds its key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -215,7 +214,7 @@ fn standing(known: &Known) -> Standing {
 
 /// Whether an executor has a job.
 fn runs(queue: u32, position: u64) -> bool {
-    database().is_some_and(|database| {
+    own_database().is_some_and(|database| {
         jobs().running(database).any(|(_, job)| (job.queue, job.position) == (queue, position))
     })
 }
@@ -318,7 +317,7 @@ pub(crate) fn release(kind: u32, key: &str, job: i64) {
          where d.kind = gone.kind and d.key = gone.key",
         &[(kind as i32).into(), key.into(), job.into()],
     );
-    if let Some(database) = database() {
+    if let Some(database) = own_database() {
         jobs().count_dead_key(database);
     }
 }

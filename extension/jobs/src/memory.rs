@@ -8,13 +8,13 @@ use pgrx::pg_sys;
 use registry::Text;
 use schedule::{Rate, Starts};
 use shared::settings;
-use shared::{Part, now_us};
+use shared::{Part, now_us, shared};
 
-use crate::history::Walk;
+use crate::clock::Clock;
 use crate::record::Record;
 use crate::slots::{Company, Running, Slot};
 use crate::solitude::Solitude;
-use crate::ticks::Clock;
+use crate::walk::Walk;
 
 /// What is known of a kind.
 #[repr(C, align(128))]
@@ -442,4 +442,11 @@ impl Jobs {
 /// How many attempts of a kind may run at the same time, with so many of others and so many executors at most.
 fn allowed(limits: &Limits, others: u32, most: u32) -> u32 {
     schedule::allowed(limits.at_once, settings::JOB_SHARE.get() as u32, others, most)
+}
+
+/// The index of this session's database.
+pub(crate) fn own_database() -> Option<usize> {
+    // SAFETY: PostgreSQL's own variable.
+    let oid = unsafe { pg_sys::MyDatabaseId }.to_u32();
+    shared().databases.iter().position(|database| !database.is_unused() && database.oid() == oid)
 }

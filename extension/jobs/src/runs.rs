@@ -15,14 +15,15 @@ use schedule::{Priority, Turns};
 use session::own_transaction::transaction;
 use session::vacuum::vacuum;
 use session::{deployments, log_rate, stored_settings, watch};
-use shared::{Tick, now_us, settings, shared, tick};
+use shared::{Tick, now_us, settings, tick};
 
 use crate::attempt::{Attempt, cancelled};
 use crate::current::Shown;
 use crate::failure;
 use crate::kinds::{self, Kind, stop};
 use crate::memory::{Limits, Permission, Seat, jobs};
-use crate::{crashes, keys, ticks};
+pub use crate::turn::Turn;
+use crate::{keys, suspects, ticks};
 
 /// How long a kind rests after something has failed that is no job's fault, in microseconds.
 pub(crate) const PAUSE_US: u64 = 1_000_000;
@@ -52,15 +53,6 @@ pub struct Runs {
     alarm: Option<Tick>,
     /// How many keys were held when their table was last vacuumed here.
     live_keys: u32,
-}
-
-/// What a look at all kinds has come to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Turn {
-    /// Something was done.
-    Did,
-    /// There is nothing to do, perhaps until a time.
-    Nothing(Option<Duration>),
 }
 
 /// What became of one kind's turn.
@@ -390,7 +382,7 @@ impl Runs {
 
     /// The process ends: nothing of it is left in shared memory, and another looks.
     pub fn leave(executor: usize, database: usize) {
-        crashes::ended(executor, watch::is_ending());
+        suspects::ended(executor, watch::is_ending());
         jobs().end(executor, None);
         let bell = queues().bell(database);
         bell.rise(executor);
@@ -435,11 +427,6 @@ pub(crate) fn being_deployed<T>() -> Result<T, Failure> {
         message: "the application is being deployed".into(),
         ..PgError::default()
     }))
-}
-
-/// Has an executor of each database look.
-pub(crate) fn wake_all() {
-    (0..shared().databases.len()).for_each(|database| queues().bell(database).call_one());
 }
 
 /// Executors for jobs that there may be.

@@ -3,7 +3,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 use pg::guard::{PgError, Report};
@@ -21,9 +20,9 @@ use session::own_transaction::transaction;
 use session::subtransaction::attempted;
 use session::{invalidations, settings_in_force};
 
-use crate::functions::database;
+use crate::clock::{LONGEST, TURN};
 use crate::kind::{self, Kind, Right};
-use crate::memory::jobs;
+use crate::memory::{jobs, own_database};
 use crate::schedules::{COLUMNS, NamedZone, Schedule, from_unix, to_unix};
 use crate::{entry, id, keys};
 
@@ -31,65 +30,16 @@ use crate::{entry, id, keys};
 const MOST: usize = 1000;
 /// How long nobody looks while others hold what is due.
 const PAUSE: i64 = 100_000;
-/// How long nobody looks at a kind of which something has failed; and how long a look may take, before another executor looks.
-const TURN: i64 = 5_000_000;
-/// How long nobody looks at most.
-const LONGEST: i64 = 60_000_000;
 /// Which schedules are due. Those that were looked at in a far future are, too: the clock was wrong, and what was noted then is.
 const IS_DUE: &str = "s.paused_at is null and (s.next_at <= pg_catalog.clock_timestamp()
     or s.looked_at > pg_catalog.clock_timestamp() + pg_catalog.make_interval(days => 1))";
-
-/// When schedules of a database are looked at next, in shared memory. Zeros are: at once.
-#[derive(Default)]
-#[repr(C)]
-pub(crate) struct Clock {
-    /// As PostgreSQL counts.
-    due: AtomicI64,
-    /// Changes of schedules.
-    changes: AtomicU64,
-    /// There are none that are not paused.
-    is_empty: AtomicBool,
-}
-
-impl Clock {
-    /// Schedules have changed.
-    fn changed(&self) {
-        self.changes.fetch_add(1, SeqCst);
-        self.look_at_once();
-    }
-
-    fn look_at_once(&self) {
-        self.is_empty.store(false, SeqCst);
-        self.due.store(0, SeqCst);
-    }
-
-    /// Makes the look that is due the caller's; none if none is, or another has it. The changes that it will see.
-    fn take(&self, now: i64) -> Option<u64> {
-        let due = self.due.load(SeqCst);
-        // A clock that was set back far tells nothing.
-        if due > now && due <= now.saturating_add(LONGEST) {
-            return None;
-        }
-        self.due.compare_exchange(due, now.saturating_add(TURN), SeqCst, SeqCst).ok()?;
-        Some(self.changes.load(SeqCst))
-    }
-
-    /// Something is due at a time, if ever.
-    fn set(&self, due: Option<i64>, now: i64, seen: u64) {
-        self.is_empty.store(due.is_none(), SeqCst);
-        self.due.store(due.unwrap_or(i64::MAX).min(now.saturating_add(LONGEST)), SeqCst);
-        if self.changes.load(SeqCst) != seen {
-            self.look_at_once();
-        }
-    }
-}
 
 /// Has executors of this database look at its schedules once the transaction is committed.
 pub fn announce() {
     at_transaction_end(|end| {
         if HAS_CHANGED.take()
             && end == TransactionEnd::Committed
-            && let Some(index) = database()
+            && let Some(index) = own_database()
         {
             jobs().clock(index).changed();
             queues().bell(index).ring();
@@ -115,9 +65,9 @@ pub(crate) unsafe fn look_after(database: usize) -> Option<Duration> {
     if let Some(seen) = clock.take(now) {
         clock.set(look(now), now, seen);
     }
-    let wait = clock.due.load(SeqCst).saturating_sub(queue::wall_time()).clamp(0, LONGEST);
+    let wait = clock.due().saturating_sub(queue::wall_time()).clamp(0, LONGEST);
     // What a prepared transaction has made, where there were none, is found when an executor looks after queues.
-    let may_rest = clock.is_empty.load(SeqCst) && upkeep::interval().is_some();
+    let may_rest = clock.is_empty() && upkeep::interval().is_some();
     (!may_rest).then(|| Duration::from_micros(wait as u64))
 }
 

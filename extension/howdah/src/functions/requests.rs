@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use form::body::{Field, Value};
+use form::{Field, Value};
 use message::{Request, Scheme};
 use pg::entry::sql_function;
 use pg::guard::{PgError, direct, unwind};

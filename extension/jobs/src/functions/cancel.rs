@@ -11,11 +11,10 @@ use queue::definition;
 use queue::items::{self, Found};
 use schedule::Priority;
 use session::authority::{rows_as_owner, run_as_owner, value_as_owner};
-use shared::shared;
 
 use crate::keys::{self, Holds, Meets, New};
 use crate::kind::{self, Kind, Right};
-use crate::memory::jobs;
+use crate::memory::{jobs, own_database};
 use crate::{cancels, current, entry, failure, id};
 
 /// How often one looks for a job that somebody has just taken.
@@ -49,7 +48,7 @@ fn cancel(kind: &Kind, priority: Priority, number: u32, position: u64) -> bool {
             Found::Gone => return false,
             Found::There => return true,
             Found::Claimed(_)
-                if database().is_some_and(|database| cancels::cancel(database, number, position)) =>
+                if own_database().is_some_and(|database| cancels::cancel(database, number, position)) =>
             {
                 return true;
             }
@@ -64,13 +63,6 @@ fn cancel(kind: &Kind, priority: Priority, number: u32, position: u64) -> bool {
         &format!("another transaction has job {} and does not end", id::of(number, position)),
         "It may be enqueued, cancelled or taken in a transaction that is open, or prepared.",
     )
-}
-
-/// The index of this session's database.
-pub(crate) fn database() -> Option<usize> {
-    // SAFETY: PostgreSQL's own variable.
-    let oid = unsafe { pg_sys::MyDatabaseId }.to_u32();
-    shared().databases.iter().position(|database| !database.is_unused() && database.oid() == oid)
 }
 
 /// A dead job.

@@ -9,9 +9,8 @@ use queue::definition;
 use queue::items::{self, Found};
 use shared::shared;
 
-use super::cancel::database;
 use crate::kind::{self, Kind};
-use crate::memory::jobs;
+use crate::memory::{jobs, own_database};
 use crate::{entry, id};
 
 sql_function!(
@@ -65,7 +64,7 @@ sql_function!(
     howdah_job_read_running,
     |call| {
         let kinds = kind::seen();
-        let all = database().into_iter().flat_map(|index| jobs().running(index));
+        let all = own_database().into_iter().flat_map(|index| jobs().running(index));
         let seen = all.filter(|(_, running)| kinds.iter().any(|kind| kind.queues.contains(&running.queue)));
         let rows = seen.map(|(executor, running)| {
             let pid = shared().workers.get(executor).map(|worker| worker.pid());

@@ -6,6 +6,5 @@ mod looking;
 mod rights;
 mod schedules;
 
-pub(crate) use cancel::database;
 pub use enqueue::{arguments, priority};
 pub use schedules::{check_owner, schedule as schedule_of};
