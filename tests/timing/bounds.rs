@@ -130,9 +130,10 @@ bounds! {
     /// A database is served once its prepared extension is committed.
     PREPARED_EXTENSION: 3000 ms,
         "together::databases::what_a_prepared_transaction_has_made_is_looked_at_once_it_is_committed";
-    /// What a gateway computes for a request with 8 kB, and a row of 100 kB, in the inline lane.
+    /// What a gateway computes for a request with 8 kB, and a row of 100 kB or numbers of 100,000 digits, in the inline lane.
     LONG_VALUES_INLINE: 20 ms,
-        "together::admission_products::no_call_of_two_long_values_that_runs_in_the_gateway_computes_for_long";
+        "together::admission_products::no_call_of_two_long_values_that_runs_in_the_gateway_computes_for_long",
+        "together::admission_products::no_call_of_long_numbers_that_runs_in_the_gateway_computes_for_long";
     /// A line of numbers that unfold to 52 MB on its way into a table.
     LARGE_LINES: 3000 ms,
         "together::ingest_tables::a_row_that_is_much_larger_as_text_than_as_a_line_is_written_soon_or_refused";

@@ -259,6 +259,52 @@ fn a_call_that_costs_the_product_of_two_lengths_runs_in_an_executor_unless_one_o
     }
 }
 
+/// Numbers whose length is bounded run in the gateway: by a precision, a domain, a type of integers, or as the request brings them. Others
+/// may be added and compared there.
+#[test]
+fn numbers_that_may_be_long_are_multiplied_in_an_executor_and_others_in_the_gateway() {
+    let platform = Platform::with(&[ANY_TIME]);
+    platform.sql(
+        "create domain amount as numeric(12, 2);
+         create table sale (price numeric(10, 2), quantity numeric(8, 3), count int, paid amount, rate numeric, note text);
+         insert into sale values (4, 2, 2, 4, 2, '2'); grant select on sale to howdah_web;
+         create function s_price() returns text language sql stable return (select (price * quantity)::int from sale);
+         create function s_total() returns text language sql stable return (select round(sum(price * count) / sum(count), 2)::int * 2 from sale);
+         create function s_domain() returns text language sql stable return (select (paid * rate)::int from sale);
+         create function s_taxed() returns text language sql stable return (select (round(sum(rate) * 4.0, 2) / count(*))::int from sale);
+         create function s_below() returns text language sql stable return
+           (select (t * 8 / n)::int from (select sum(price) as t, sum(price) as n, count(*) from sale) z where count > 0);
+         create function s_share() returns text language sql stable return
+           (select (2 * price * 4 / sum(price) over ())::int from sale order by price * quantity limit 1);
+         create function s_sum() returns text language sql stable return (select (rate + rate + 4)::int from sale where rate <> 3 order by rate);
+         create function s_plus(q numeric) returns text language sql stable return (select (rate + q * 3)::int from sale);
+         create function s_asked(q numeric) returns text language sql stable return (q * q * 2)::int;
+         create function s_variable() returns text language plpgsql stable as
+           $$ declare n numeric(10, 2); begin select rate into n from sale; return (n * n * n)::int; end $$;
+         create function e_rate() returns text language sql stable return (select (rate * rate * 2)::int from sale);
+         create function e_text() returns text language sql stable return (select (note::numeric * rate * 2)::int from sale);
+         create function e_by() returns text language sql stable return (select (16 / rate)::int from sale);
+         create function e_asked(q numeric) returns text language sql stable return (select (rate * q * 2)::int from sale);
+         create function e_variable() returns text language plpgsql stable as
+           $$ declare n numeric; begin select rate into n from sale; return (n * n * n)::int; end $$;
+         create function e_spread() returns text language sql stable return (select (8 + var_pop(rate))::int from sale);
+         select http.route('GET', '/' || proname, oid::regprocedure::text) from pg_proc
+         where pronamespace = 'public'::regnamespace and proname ~ '^[se]_'",
+    );
+    let mut connection = platform.connect();
+    let mut inline = |route: &str| {
+        let pattern = format!("/{route}");
+        run_inline(&platform, &mut connection, &pattern, &format!("{pattern}?q=2"), "8")
+    };
+    let routes = ["price", "total", "domain", "taxed", "below", "share", "sum", "plus", "asked", "variable"];
+    for route in routes.map(|route| format!("s_{route}")) {
+        assert_eq!(inline(&route), 20, "{route}");
+    }
+    for route in ["rate", "text", "by", "asked", "variable", "spread"].map(|route| format!("e_{route}")) {
+        assert_eq!(inline(&route), 0, "{route}");
+    }
+}
+
 #[test]
 fn a_plan_for_several_processes_runs_in_an_executor() {
     let platform = Platform::with(&[

@@ -1,4 +1,4 @@
-//! Calls that cost the product of two lengths never run in a gateway: a hunt over what PostgreSQL has.
+//! Calls that cost the product of two lengths never run in a gateway: hunts over what PostgreSQL has.
 
 use std::collections::HashSet;
 use std::fs;
@@ -69,34 +69,64 @@ fn computed(pid: &str) -> Duration {
     Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())
 }
 
-/// Makes a route of each call, and asks it with a short value until it would run in a gateway: those that do, with the type of what they
-/// are asked with.
-fn routes_in_the_gateway(platform: &Platform, connection: &mut Connection) -> Vec<(String, String)> {
+/// A function that is called with the value that the client sends, by the name of its route.
+struct Call {
+    name: String,
+    kind: String,
+    expression: String,
+}
+
+/// Makes a route of each call, and asks it with a short value until it would run in a gateway: those that do.
+fn routes_in_the_gateway(
+    platform: &Platform,
+    connection: &mut Connection,
+    calls: impl IntoIterator<Item = Call>,
+) -> Vec<Call> {
     let mut session = platform.session();
-    let rows = session.query(FUNCTIONS, &[]).unwrap();
     let mut made = Vec::new();
-    for row in &rows {
-        let (name, kind, call): (String, String, String) = (row.get(0), row.get(1), row.get(2));
-        let kind = if kind == "bit" { "varbit".to_owned() } else { kind };
+    for call in calls {
+        let Call { name, kind, expression } = &call;
         let sql = format!(
-            "create function \"{name}\"(q {kind}) returns text language sql stable as $$ select left(({call})::text, 20) from row $$;
+            "create function \"{name}\"(q {kind}) returns text language sql stable as $$ select left(({expression})::text, 20) from row $$;
              select http.route('GET', '/{name}', '{name}')"
         );
         // What takes no such values, as elements of one array another, is none of a client's.
         if session.batch_execute(&sql).is_ok() {
-            made.push((name, kind));
+            made.push(call);
         }
     }
-    assert!(made.len() > 250, "{} calls of {}", made.len(), rows.len());
-    for (name, kind) in &made {
+    assert!(made.len() > 250, "{} calls", made.len());
+    for call in &made {
         for _ in 0..10 {
-            ask(connection, name, asked(kind).1);
+            ask(connection, &call.name, asked(&call.kind).1);
         }
     }
     let inline = session.query("select substr(pattern, 2) from http.stats where inline > 0", &[]).unwrap();
     let inline: HashSet<String> = inline.iter().map(|row| row.get(0)).collect();
-    made.retain(|(name, _)| inline.contains(name));
+    made.retain(|call| inline.contains(&call.name));
     made
+}
+
+/// Whether one of these routes calls a function. Its number follows the name.
+fn runs(routes: &[Call], function: &str) -> bool {
+    let is_of = |name: &str| {
+        name.strip_prefix(function)
+            .is_some_and(|rest| rest[1..].starts_with(|digit: char| digit.is_ascii_digit()))
+    };
+    routes.iter().any(|call| is_of(&call.name))
+}
+
+/// Asks each with a long value: the gateway computes for no longer than it may.
+fn require_short(platform: &Platform, connection: &mut Connection, routes: &[Call]) {
+    let pid = platform.value("select pid::text from http.workers where kind = 'gateway'").unwrap();
+    for call in routes {
+        let begun = computed(&pid);
+        let status = ask(connection, &call.name, &asked(&call.kind).0);
+        assert_ne!(status, 414, "{}: the value is longer than a client may send", call.name);
+        let took = computed(&pid) - begun;
+        println!("{}: {took:?}", call.name);
+        bounds::LONG_VALUES_INLINE.check(took);
+    }
 }
 
 fn ask(connection: &mut Connection, name: &str, value: &str) -> u16 {
@@ -108,13 +138,12 @@ fn no_call_of_two_long_values_that_runs_in_the_gateway_computes_for_long() {
     let platform = Platform::with(&[ANY_TIME]);
     platform.sql(ROW);
     let mut connection = platform.connect();
-    let routes = routes_in_the_gateway(&platform, &mut connection);
-    // Its number follows the name.
-    let is_of = |name: &str, function: &str| {
-        name.strip_prefix(function)
-            .is_some_and(|rest| rest[1..].starts_with(|digit: char| digit.is_ascii_digit()))
-    };
-    let runs = |function: &str| routes.iter().any(|(name, _)| is_of(name, function));
+    let found = platform.session().query(FUNCTIONS, &[]).unwrap();
+    let calls = found.iter().map(|row| {
+        let (name, kind, expression): (String, String, String) = (row.get(0), row.get(1), row.get(2));
+        Call { name, kind: if kind == "bit" { "varbit".to_owned() } else { kind }, expression }
+    });
+    let routes = routes_in_the_gateway(&platform, &mut connection, calls);
     for linear in [
         "texteq",
         "textcat",
@@ -126,7 +155,7 @@ fn no_call_of_two_long_values_that_runs_in_the_gateway_computes_for_long() {
         "starts_with",
         "ts_match_vq",
     ] {
-        assert!(runs(linear), "{linear} has left the gateway");
+        assert!(runs(&routes, linear), "{linear} has left the gateway");
     }
     for product in [
         "textlike",
@@ -153,16 +182,128 @@ fn no_call_of_two_long_values_that_runs_in_the_gateway_computes_for_long() {
         "ts_rank",
         "poly_overlap",
     ] {
-        assert!(!runs(product), "{product} runs in the gateway");
+        assert!(!runs(&routes, product), "{product} runs in the gateway");
     }
     platform.sql("select fill(100000)");
-    let pid = platform.value("select pid::text from http.workers where kind = 'gateway'").unwrap();
-    for (name, kind) in &routes {
-        let begun = computed(&pid);
-        let status = ask(&mut connection, name, &asked(kind).0);
-        assert_ne!(status, 414, "{name}: the value is longer than a client may send");
-        let took = computed(&pid) - begun;
-        println!("{name}: {took:?}");
-        bounds::LONG_VALUES_INLINE.check(took);
+    require_short(&platform, &mut connection, &routes);
+}
+
+/// A row with numbers of any length, whole ones and a fraction, as they are, as text and as JSON; and one that has a precision.
+const NUMBERS: &str = "
+    create table row (whole numeric, half numeric, fraction numeric, written text, price numeric(10,2), document jsonb, numbers numeric[]);
+    grant select on row to howdah_web;
+    create function fill(n int) returns void begin atomic
+      delete from row;
+      insert into row select whole, half, fraction, whole, 9.99, jsonb_build_array(whole, half, fraction), array[half, fraction]
+      from (select repeat('7', n)::numeric as whole, repeat('9', (n + 1) / 2)::numeric as half,
+        ('0.' || repeat('37', least(n, 16000) / 2))::numeric as fraction) made;
+    end;
+    create aggregate multiplied(numeric) (sfunc = numeric_mul, stype = numeric);
+    select fill(2);";
+
+/// Each function and aggregate with parameters of type numeric, called with the row's numbers in several orders.
+const OF_NUMBERS: &str = "
+    with parameter as (
+      select p.oid, p.proname, a.place, a.of_type, row_number() over (partition by p.oid, a.of_type order by a.place) as number
+      from pg_proc p, unnest(p.proargtypes::oid[]) with ordinality a(of_type, place)
+      where p.pronamespace = 'pg_catalog'::regnamespace and p.prokind in ('f', 'a') and not p.proretset and p.provolatile <> 'v'
+        and 'numeric'::regtype = any (p.proargtypes::oid[]) and not 'internal'::regtype = any (p.proargtypes::oid[])),
+    form as (select * from (values ('', '{whole,half,whole}'::text[]), ('', '{whole,whole,half}'), ('', '{half,fraction,whole}'),
+      ('', '{fraction,whole,half}'), ('three_', '{3,fraction,whole}'), ('by_three_', '{whole,3,3}')) f(form, columns))
+    select form || proname || '_' || oid || '_' || array_to_string(columns, '_'), 'pg_catalog.' || quote_ident(proname) || '(' || string_agg(case
+        when of_type = 'numeric'::regtype then columns[number] when of_type in ('int4'::regtype, 'int8'::regtype) then '2'
+        when of_type = 'bool'::regtype then 'true' when of_type = 'text'::regtype then '''9''' else 'null::' || of_type::regtype end,
+        ', ' order by place) || ')'
+    from parameter, form group by oid, proname, form, columns order by 1";
+
+/// What no function of the catalog stands for: casts, JSON, windows, aggregates of users, and several together.
+const MORE_OF_NUMBERS: &[(&str, &str)] = &[
+    ("as_text_1", "whole"),
+    ("of_text_1", "written::numeric"),
+    ("of_json_1", "(document->0)::numeric"),
+    ("json_1", "document"),
+    ("counted_1", "whole / count(*) over ()"),
+    ("priced_1", "whole * price * 2"),
+    ("rounded_1", "round(whole * 1.19, 2) / 3"),
+    ("wide_1", "whole + half * 2 - fraction"),
+    ("path_plus_1", "jsonb_path_query_first(document, '$[0] + $[1]')"),
+    ("path_1", "jsonb_path_query_first(document, '$[*] ? (@ > 3)')"),
+    ("path_times_1", "jsonb_path_query_first(document, '$[0] * $[1]')"),
+    ("path_by_1", "jsonb_path_query_array(document, '$[0] / $[1]')"),
+    ("path_rest_1", "document @? '$ ? (@[0] % @[1] > 2)'"),
+    ("path_of_text_1", "jsonb_path_query_first(document, ('$[0] ' || q || chr(42) || ' $[0]')::jsonpath)"),
+    ("text_times_1", "written::numeric * written::numeric"),
+    ("json_times_1", "(document->0)::numeric * (document->>1)::numeric"),
+    ("array_times_1", "numbers[1] * whole"),
+    ("computed_times_1", "(whole + 1) * (half - 1)"),
+    ("case_times_1", "coalesce(whole, 1) * case when half > 1 then half end"),
+    ("spread_1", "variance(whole) over ()"),
+    ("user_1", "(select multiplied(n) from (values (whole), (half)) v(n))"),
+    ("below_1", "(select x * y from (select sum(whole) as x, sum(half) as y from row offset 0) z)"),
+];
+
+#[test]
+fn no_call_of_long_numbers_that_runs_in_the_gateway_computes_for_long() {
+    let platform = Platform::with(&[ANY_TIME]);
+    platform.sql(NUMBERS);
+    let mut connection = platform.connect();
+    let found = platform.session().query(OF_NUMBERS, &[]).unwrap();
+    let of_catalog = found.iter().map(|row| (row.get::<_, String>(0), row.get::<_, String>(1)));
+    let more = MORE_OF_NUMBERS.iter().map(|(name, expression)| (name.to_string(), expression.to_string()));
+    let calls =
+        of_catalog.chain(more).map(|(name, expression)| Call { name, kind: "text".into(), expression });
+    let routes = routes_in_the_gateway(&platform, &mut connection, calls);
+    for linear in [
+        "numeric_add",
+        "numeric_eq",
+        "numeric_cmp",
+        "round",
+        "sum",
+        "max",
+        "abs",
+        "hash_numeric",
+        "as_text",
+        "of_text",
+        "of_json",
+        "json",
+        "counted",
+        "priced",
+        "rounded",
+        "wide",
+        "path_plus",
+        "three_numeric_mul",
+        "by_three_numeric_mul",
+        "by_three_numeric_div",
+        "path",
+    ] {
+        assert!(runs(&routes, linear), "{linear} has left the gateway");
     }
+    for product in [
+        "numeric_mul",
+        "numeric_div",
+        "mod",
+        "div",
+        "gcd",
+        "lcm",
+        "power",
+        "sqrt",
+        "variance",
+        "stddev_pop",
+        "path_times",
+        "path_by",
+        "path_rest",
+        "path_of_text",
+        "text_times",
+        "json_times",
+        "array_times",
+        "computed_times",
+        "case_times",
+        "spread",
+        "user",
+        "below",
+    ] {
+        assert!(!runs(&routes, product), "{product} runs in the gateway");
+    }
+    platform.sql("select fill(100000)");
+    require_short(&platform, &mut connection, &routes);
 }

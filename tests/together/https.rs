@@ -109,6 +109,49 @@ fn new_files_are_taken_over_and_bad_ones_are_not() {
     assert_eq!(https.log_count("the one before stays in force"), 2, "each is said once");
 }
 
+/// A gateway that starts has no certificate of before. So none leaves for it; one that has crashed leaves nobody.
+#[test]
+fn no_gateway_leaves_for_one_that_cannot_read_its_certificates_and_one_that_starts_tries_until_it_can() {
+    let https = Https::serving();
+    let gateways = || https.platform.workers("gateway");
+    let before = gateways();
+    https.certify("new", "new.test");
+    let files = |from: &str, to: &str| fs::rename(https.folder.join(from), https.folder.join(to)).unwrap();
+    // They do not belong together.
+    files("server.key", "old.key");
+    fs::copy(https.folder.join("new.key"), https.folder.join("server.key")).unwrap();
+    https.give_key("server.key");
+    let refused = https.platform.session().batch_execute("select http.replace_gateways()").unwrap_err();
+    let refused = refused.as_db_error().unwrap();
+    assert_eq!(refused.code().code(), "55000");
+    assert!(refused.message().contains("server.pem"), "{}", refused.message());
+    assert_eq!(https.curl(&[], "localhost"), "hello by 2");
+    assert_eq!(gateways(), before, "none was asked to leave");
+    // One that is asked to leave otherwise, while it has what no other can read, waits for one that has.
+    https.platform.set("howdah.gateways", "2");
+    wait_for("there is another", || gateways().len() == 2);
+    wait_for("it is said", || https.log_count("server.pem") > 0);
+    https.platform.set("howdah.gateways", "1");
+    let leaves = format!("http.workers where leaving and pid = {}", before[0]);
+    wait_for("the older one is to leave", || https.platform.count(&leaves) == 1);
+    // Announcing its end takes a second, and these take more.
+    for _ in 0..200 {
+        assert_eq!(https.curl(&[], "localhost"), "hello by 2");
+    }
+    assert_eq!(https.platform.count(&leaves), 1);
+    // After a crash nobody has it any more, and the listener says why, until it can be read.
+    let before = gateways();
+    https.platform.sql("select pg_terminate_backend(pid) from http.workers where kind = 'gateway'");
+    wait_for("there is another", || gateways().iter().any(|gateway| !before.contains(gateway)));
+    wait_for("the others are gone", || !gateways().iter().any(|gateway| before.contains(gateway)));
+    wait_for("it is said why", || https.error().contains("there is no certificate"));
+    assert!(https.curl(&[], "localhost").contains("curl: (7)"), "nobody listens");
+    files("old.key", "server.key");
+    wait_for("it listens again", || https.curl(&[], "localhost") == "hello by 2");
+    https.platform.sql("select http.replace_gateways()");
+    assert_eq!(https.curl(&[], "localhost"), "hello by 2");
+}
+
 /// A client that asks over and over, each time on a connection of its own, until its input ends; it says how often, or what failed.
 const ASKING: &str = "
 import http.client, select, ssl, sys

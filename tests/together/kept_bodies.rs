@@ -11,9 +11,11 @@ const ROUTES: &str = "
     create table other (id integer); grant select on other to howdah_web;
     create function sized(bytes integer) returns text language sql stable begin atomic select repeat('x', bytes) || count(*) from other; end;
     create function aged(bytes integer) returns text language sql stable begin atomic select repeat('x', bytes) || count(*) || (now() > '2026-01-01') from other; end;
+    create function plain(bytes integer) returns text language sql stable return repeat('x', bytes);
     create function turn(number bigint) returns void language internal immutable strict as 'pg_advisory_xact_lock_int8';
     create function slow(name text default '') returns text language plpgsql stable as 'begin perform turn(1 + length(name)); return (select count(*) from other); end';
-    select http.route('GET', '/sized/{bytes}', 'sized'), http.route('GET', '/aged/{bytes}', 'aged'), http.route('GET', '/slow', 'slow');
+    select http.route('GET', '/sized/{bytes}', 'sized'), http.route('GET', '/aged/{bytes}', 'aged'), http.route('GET', '/slow', 'slow'),
+      http.route('GET', '/plain/{bytes}', 'plain');
     select http.cache('GET', '/sized/{bytes}'), http.cache('GET', '/aged/{bytes}', max_age => '1 hour'), http.cache('GET', '/slow')";
 
 fn platform(settings: &[(&str, &str)]) -> Platform {
@@ -52,7 +54,7 @@ fn who_asks_for_the_head_of_a_large_answer_needs_no_room_for_its_body() {
     let mut holders: Vec<Connection> = Vec::new();
     wait_for("there is no room", || {
         let mut holder = platform.connect();
-        holder.send("GET", LARGE, &[], b"");
+        holder.send("GET", "/plain/15000000", &[], b"");
         holders.push(holder);
         platform.get(LARGE).status == 503
     });
@@ -75,6 +77,22 @@ fn who_asks_for_the_head_of_a_large_answer_needs_no_room_for_its_body() {
     assert_eq!(unmodified.status, 304);
     drop(holders);
     wait_for("there is room again", || platform.get(LARGE).body == kept.body);
+}
+
+#[test]
+fn those_who_do_not_read_one_kept_answer_hold_it_together() {
+    let platform = platform(&[("howdah.max_responses", "50MB"), ("howdah.max_cached", "64MB")]);
+    let kept = keep(&platform, "/sized/{bytes}", LARGE);
+    let mut clients: Vec<Connection> = (0..12).map(|_| platform.connect()).collect();
+    clients.iter_mut().for_each(|client| client.send("GET", LARGE, &[], b""));
+    wait_for("all are answered", || stat(&platform, "cached", "/sized/{bytes}") >= 13);
+    assert!(platform.get(LARGE).body == kept.body, "there is room for another");
+    assert_eq!(platform.get("/plain/20000000").status, 200, "and for one of its own");
+    for client in &mut clients {
+        assert!(client.read_reply(false).expect("an answer").body == kept.body);
+    }
+    // Where the body still counted, there would be no room for it.
+    wait_for("all is given back", || platform.get("/plain/31000000").status == 200);
 }
 
 #[test]

@@ -2,9 +2,10 @@
 //!
 //! A large reply is counted from when the owner hands it in, who has looked whether there is room. A small one may be handed
 //! in at any time: mostly it leaves at once and is never counted. It is counted when its client does not take it at
-//! the first try, and gives way where there is no room.
+//! the first try, and gives way where there is no room. A body that several get is counted once, for as long as one of them has not taken it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -32,9 +33,51 @@ pub fn grown(capacity: usize, needed: usize, room: usize) -> Option<usize> {
 #[derive(Default)]
 pub(crate) struct Replies {
     held: Cell<usize>,
+    /// How many replies share a body, by where it lies and how long it is. Whoever shares it keeps it where it is.
+    bodies: RefCell<HashMap<Lies, usize>>,
+}
+
+/// Where a body lies, and how long it is.
+type Lies = (usize, usize);
+
+fn lies(body: &Bytes) -> Lies {
+    (body.as_ptr() as usize, body.len())
 }
 
 impl Replies {
+    /// What a reply needs that shares a body, beside those that are there.
+    pub(crate) fn needs(&self, head: usize, body: &Bytes) -> usize {
+        let is_there = self.bodies.borrow().contains_key(&lies(body));
+        head + BESIDE + if is_there { 0 } else { body.len() }
+    }
+
+    fn add(&self, bytes: usize) {
+        self.held.set(self.held.get() + bytes);
+    }
+
+    fn subtract(&self, bytes: usize) {
+        self.held.set(self.held.get() - bytes);
+    }
+
+    fn begin_sharing(&self, body: Lies) {
+        let mut bodies = self.bodies.borrow_mut();
+        let count = bodies.entry(body).or_default();
+        *count += 1;
+        if *count == 1 {
+            self.add(body.1);
+        }
+    }
+
+    fn end_sharing(&self, body: Lies) {
+        let mut bodies = self.bodies.borrow_mut();
+        let Some(count) = bodies.get_mut(&body) else { return };
+        *count -= 1;
+        if *count == 0 {
+            bodies.remove(&body);
+            self.subtract(body.1);
+        }
+    }
+
     pub(crate) fn held(&self) -> usize {
         self.held.get()
     }
@@ -55,9 +98,9 @@ impl Reply {
         Self { bytes, shared: None, held }
     }
 
-    /// One whose body others get, too. It counts as if it were this one's own, as it stays as long as this one does; of a reply to HEAD nothing does.
+    /// One whose body others get, too; of a reply to HEAD nothing is counted.
     pub(crate) fn sharing(shared: &Rc<Shared>, head: Vec<u8>, body: Bytes, is_head: bool) -> Self {
-        let held = (!is_head && body.len() > SMALL_REPLY).then(|| Held::new(shared, head.len() + body.len()));
+        let held = (!is_head && body.len() > SMALL_REPLY).then(|| Held::sharing(shared, head.len(), &body));
         Self { bytes: head, shared: Some(body), held }
     }
 
@@ -83,13 +126,21 @@ impl From<Vec<u8>> for Reply {
 pub(crate) struct Held {
     shared: Rc<Shared>,
     bytes: usize,
+    /// A body that others may hold, too.
+    body: Option<Lies>,
 }
 
 impl Held {
     fn new(shared: &Rc<Shared>, bytes: usize) -> Self {
-        let held = &shared.replies.held;
-        held.set(held.get() + bytes);
-        Self { shared: Rc::clone(shared), bytes }
+        shared.replies.add(bytes);
+        Self { shared: Rc::clone(shared), bytes, body: None }
+    }
+
+    fn sharing(shared: &Rc<Shared>, head: usize, body: &Bytes) -> Self {
+        shared.replies.begin_sharing(lies(body));
+        let mut held = Self::new(shared, head + BESIDE);
+        held.body = Some(lies(body));
+        held
     }
 
     /// Counts a small reply that stays. None if there is no room for it.
@@ -102,14 +153,31 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let held = &self.shared.replies.held;
-        held.set(held.get() - self.bytes);
+        self.shared.replies.subtract(self.bytes);
+        if let Some(body) = self.body {
+            self.shared.replies.end_sharing(body);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_body_that_several_share_is_counted_once_until_the_last_has_taken_it() {
+        let (replies, body) = (Replies::default(), Bytes::from(vec![b'x'; 100_000]));
+        let other = Bytes::from(vec![b'x'; 100_000]);
+        assert_eq!(replies.needs(10, &body), 100_010 + BESIDE);
+        replies.begin_sharing(lies(&body));
+        replies.begin_sharing(lies(&body.clone()));
+        assert_eq!((replies.held(), replies.needs(10, &body)), (100_000, 10 + BESIDE));
+        replies.begin_sharing(lies(&other));
+        replies.end_sharing(lies(&body));
+        assert_eq!(replies.held(), 200_000);
+        replies.end_sharing(lies(&body));
+        assert_eq!((replies.held(), replies.needs(10, &body)), (100_000, 100_010 + BESIDE));
+    }
 
     #[test]
     fn what_replies_hold_stays_within_the_room_however_their_parts_come() {

@@ -272,6 +272,12 @@ impl Server {
         self.shared.tickets.borrow_mut().reply(ticket, reply)
     }
 
+    /// Bytes of [`Server::room_for_replies`] that a reply needs which shares a body, with a head of so many bytes: little more than the head while
+    /// others are on their way with the same body.
+    pub fn needs_to_share(&self, head: usize, body: &Bytes) -> usize {
+        self.shared.replies.needs(head, body)
+    }
+
     /// Whether a request still waits for its reply: it has none, and its client has not gone.
     pub fn waits(&self, ticket: Ticket) -> bool {
         self.shared.tickets.borrow().waits(ticket)

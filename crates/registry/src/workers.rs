@@ -102,6 +102,8 @@ pub struct WorkerEntry {
     pub in_flight: AtomicU64,
     /// Whether it has bound what the tables say, as far as it can. Gateways only.
     pub listens: AtomicBool,
+    /// How many certificates and authorities it has in force, before it listens. Gateways only.
+    pub certificates: AtomicU64,
     /// Requests that it has answered with an error by itself, by [`STATUSES`]. Gateways only.
     pub refusals: [AtomicU64; STATUSES.len()],
 }
@@ -117,7 +119,7 @@ impl WorkerEntry {
         self.pid.store(0, Relaxed);
         self.leave.store(false, Relaxed);
         self.started.store(0, Relaxed);
-        let times = [&self.leave_since, &self.busy_since];
+        let times = [&self.leave_since, &self.busy_since, &self.certificates];
         self.listens.store(false, Relaxed);
         let counters = [&self.requests, &self.errors, &self.connections, &self.refused, &self.in_flight];
         times.into_iter().chain(counters).chain(&self.refusals).for_each(|counter| counter.store(0, Relaxed));

@@ -97,11 +97,13 @@ fn the_next_one_begins_with_nothing() {
     entry.requests.store(10, SeqCst);
     entry.refusals[3].store(10, SeqCst);
     entry.listens.store(true, SeqCst);
+    entry.certificates.store(2, SeqCst);
     entry.ask_to_leave(7);
     entry.set_state(WorkerState::Free);
     entry.take(Kind::Gateway, Lane::Http, 0, 1, 8);
     assert_eq!((entry.pid(), entry.started(), entry.route()), (0, 0, None));
-    let counters = [&entry.requests, &entry.busy_since, &entry.leave_since, &entry.refusals[3]];
+    let counters =
+        [&entry.requests, &entry.busy_since, &entry.leave_since, &entry.refusals[3], &entry.certificates];
     assert!(counters.iter().all(|counter| counter.load(SeqCst) == 0));
     assert!(!entry.asked_to_leave() && !entry.listens.load(SeqCst));
 }

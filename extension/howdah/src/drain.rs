@@ -16,6 +16,7 @@ use session::authority::refuse_restricted;
 use shared::databases::Database;
 use shared::workers::Kind;
 use shared::{now_us, settings, shared, wake};
+use workers::gateway::{certificates, shown};
 
 use crate::utility::rest;
 
@@ -88,8 +89,18 @@ sql_function!(
 
 fn replace_gateways() -> i32 {
     refuse_requests("http.replace_gateways()");
-    let oid = pg_sys::Oid::from(served().oid());
+    let database = served();
+    let oid = pg_sys::Oid::from(database.oid());
     let present = || shared().workers_of(oid).filter(|(_, worker)| worker.kind() == Kind::Gateway);
+    let in_force: Vec<_> =
+        present().flat_map(|(index, worker)| shown::in_force(index, worker.pid())).collect();
+    if let Some(reason) = certificates::lost_by_others(&database.name.get(), &in_force) {
+        refuse(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            &format!("the gateways stay, as others would not have what they have in force: {reason}"),
+            "Mend the files or the setting, and call it again.",
+        );
+    }
     let replaced: Vec<i32> = present().map(|(_, worker)| worker.pid()).filter(|pid| *pid != 0).collect();
     for (index, worker) in present() {
         worker.ask_to_leave(now_us());

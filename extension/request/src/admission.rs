@@ -37,6 +37,8 @@ use super::standing;
 thread_local! {
     /// Whether something is planned or runs for a request in this gateway.
     static ACTIVE: Cell<bool> = const { Cell::new(false) };
+    /// Whether what is planned next is the request's own statement, whose arguments are what the request has brought.
+    static IS_OWN: Cell<bool> = const { Cell::new(false) };
     /// Whether something was refused since [`take_refusal`].
     static REFUSED: Cell<bool> = const { Cell::new(false) };
     /// Names of the extensions that may run here, ours among them.
@@ -126,6 +128,11 @@ pub fn take_refusal() -> bool {
     REFUSED.take()
 }
 
+/// Says that the request's own statement is planned next, and that it has been.
+pub(crate) fn plans_own(does: bool) {
+    IS_OWN.set(does);
+}
+
 /// Refuses to plan what has turned out to be unfit for a gateway already.
 pub(crate) fn refuse_unfit(unfit: u64, fingerprint: u64) {
     if ACTIVE.get() && unfit == fingerprint {
@@ -197,12 +204,13 @@ callback! {
     ) -> *mut pg_sys::PlannedStmt {
         // SAFETY: PostgreSQL calls the hook with a whole query.
         unsafe {
+            let is_own = IS_OWN.take();
             if ACTIVE.get() {
                 if formats_freely(query.cast()) {
                     refuse_format();
                 }
                 // Before it is planned: planning computes what it can.
-                refuse_products(query.cast());
+                refuse_products(query.cast(), is_own);
             }
             let statement = match PREVIOUS.get().planner {
                 Some(next) => next(query, text, options, parameters),
@@ -210,7 +218,7 @@ callback! {
             };
             if ACTIVE.get() {
                 // With the bodies of functions that have taken the place of their calls.
-                refuse_products(statement.cast());
+                refuse_products(statement.cast(), is_own);
                 let subplans = (*statement).subplans;
                 refuse_nodes((*statement).planTree);
                 (0..list_length(subplans)).for_each(|place| refuse_nodes(nth(subplans, place).cast()));
@@ -257,10 +265,10 @@ unsafe fn refuse_nodes(plan: *const pg_sys::Plan) {
 }
 
 /// An error if a query or plan calls a function that may cost the product of two lengths, and looks for no interrupts.
-unsafe fn refuse_products(tree: *const c_void) {
+unsafe fn refuse_products(tree: *const c_void, is_own: bool) {
     // SAFETY: by the caller; a look-up inside a transaction.
     unsafe {
-        match product_call(tree) {
+        match product_call(tree, is_own) {
             ProductCall::None => {}
             ProductCall::Of(function) => {
                 let name = name_of(function);

@@ -6,6 +6,7 @@ use pg::version;
 use pgrx::pg_sys;
 use session::{invalidations, request_transaction};
 
+use super::admission;
 use super::called::Called;
 use super::plan::Plan;
 use super::read_literals;
@@ -28,7 +29,12 @@ pub(crate) unsafe fn cached_plan(
         let owner = pg_sys::CurrentResourceOwner;
         let mut tries = 0;
         loop {
-            let planning = || pg::GetCachedPlan(plan.source, parameters, owner, std::ptr::null_mut());
+            let planning = || {
+                admission::plans_own(true);
+                let cached = pg::GetCachedPlan(plan.source, parameters, owner, std::ptr::null_mut());
+                admission::plans_own(false);
+                cached
+            };
             let cached = match called {
                 Some(called) => called.planned((*plan.source).query_string, planning),
                 None => planning(),

@@ -1,4 +1,5 @@
-//! Which calls of a query or plan may cost the product of two lengths, by what the catalogs say of functions (`crates/products`).
+//! Which calls of a query or plan may cost the product of two lengths, by what the catalogs say of functions and types
+//! (`crates/products`).
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -7,13 +8,26 @@ use std::ptr::null_mut;
 
 use pg::catalog::is_users;
 use pg::text::string;
-use pgrx::pg_sys::{self, Oid};
+use pgrx::pg_sys::{self, Datum, Oid};
 use products::linear::is_linear;
+use products::numeric::Arithmetic;
+use products::path::multiplies;
 use products::{Catalog, first_product};
+
+const AGGFNOID: i32 = pg_sys::SysCacheIdentifier::AGGFNOID as i32;
+/// The place of `aggtransfn` in pg_aggregate, which pgrx does not name.
+const TRANSITION: i16 = 4;
 
 thread_local! {
     /// What was found of PostgreSQL's own functions, which stay what they are.
-    static KNOWN: RefCell<HashMap<u32, Vec<bool>>> = RefCell::default();
+    static KNOWN: RefCell<HashMap<u32, Known>> = RefCell::default();
+}
+
+/// A function of PostgreSQL's.
+#[derive(Clone)]
+struct Known {
+    long_arguments: Vec<bool>,
+    arithmetic: Arithmetic,
 }
 
 /// A call that a tree has.
@@ -25,18 +39,22 @@ pub(crate) enum ProductCall {
     Unknown,
 }
 
-/// Looks through a query, or a finished plan.
+/// Digits of a number in a request that runs in a gateway: it has 16 kB, and no exponent of four digits.
+const OF_REQUEST: u64 = (16 << 10) + 999;
+
+/// Looks through a query, or a finished plan, whose arguments are the request's own, or any.
 ///
 /// # Safety
 /// A tree of PostgreSQL's, inside a transaction.
-pub(crate) unsafe fn product_call(tree: *const c_void) -> ProductCall {
+pub(crate) unsafe fn product_call(tree: *const c_void, is_request: bool) -> ProductCall {
     // SAFETY: by contract; the text is freed once it has been read.
     unsafe {
         let written = pg_sys::nodeToString(tree);
+        let argument = is_request.then_some(OF_REQUEST);
         let found = match CStr::from_ptr(written).to_str() {
-            Ok(text) => first_product(text, &mut Catalogs),
+            Ok(text) => first_product(text, argument, &mut Catalogs),
             // Names in another encoding than UTF-8, which none of the words that count has.
-            Err(_) => first_product(&string(written), &mut Catalogs),
+            Err(_) => first_product(&string(written), argument, &mut Catalogs),
         };
         pg_sys::pfree(written.cast());
         match found {
@@ -52,39 +70,91 @@ struct Catalogs;
 
 impl Catalog for Catalogs {
     fn long_arguments(&mut self, function: u32) -> Vec<bool> {
-        if is_users(Oid::from(function)) {
-            // In SQL and PL/pgSQL it is planned itself, and what an extension brings is for whoever lists the extension.
-            return Vec::new();
+        known(function, |known| known.long_arguments.clone()).unwrap_or_default()
+    }
+
+    fn arithmetic(&mut self, function: u32) -> Arithmetic {
+        known(function, |known| known.arithmetic).unwrap_or(Arithmetic::Other)
+    }
+
+    fn multiplies(&mut self, path: &[u8]) -> bool {
+        const JSONPATH: Oid = pg_sys::JSONPATHOID;
+        // SAFETY: inside a transaction; the bytes are of a constant that PostgreSQL has written, and are aligned once they are copied.
+        unsafe {
+            let copy = pg_sys::palloc(path.len()).cast::<u8>();
+            copy.copy_from_nonoverlapping(path.as_ptr(), path.len());
+            let (mut output, mut is_varlena) = (Oid::INVALID, false);
+            pg_sys::getTypeOutputInfo(JSONPATH, &mut output, &mut is_varlena);
+            multiplies(&string(pg_sys::OidOutputFunctionCall(output, Datum::from(copy))))
         }
-        if let Some(known) = KNOWN.with_borrow(|known| known.get(&function).cloned()) {
-            return known;
-        }
-        // SAFETY: inside a transaction.
-        let found = unsafe { look_up(Oid::from(function)) };
-        KNOWN.with_borrow_mut(|known| known.insert(function, found.clone()));
-        found
     }
 
     fn function_of(&mut self, operator: u32) -> u32 {
         // SAFETY: a look-up inside a transaction.
         unsafe { pg_sys::get_opcode(Oid::from(operator)) }.to_u32()
     }
-}
 
-unsafe fn look_up(function: Oid) -> Vec<bool> {
-    // SAFETY: look-ups inside a transaction; the list has as many types as it says.
-    unsafe {
-        if is_linear(&string(pg_sys::get_func_name(function))) {
-            return Vec::new();
+    fn transition_of(&mut self, function: u32) -> Option<u32> {
+        let function = Oid::from(function);
+        // SAFETY: look-ups inside a transaction, one for a row that is let go at once.
+        unsafe {
+            if !is_users(function) || pg_sys::get_func_prokind(function) as u8 != pg_sys::PROKIND_AGGREGATE {
+                return None;
+            }
+            let row = pg_sys::SearchSysCache1(AGGFNOID, Datum::from(function));
+            if row.is_null() {
+                return None;
+            }
+            let mut is_null = false;
+            let transition = pg_sys::SysCacheGetAttr(AGGFNOID, row, TRANSITION, &mut is_null).value() as u32;
+            pg_sys::ReleaseSysCache(row);
+            Some(transition)
         }
-        let (mut types, mut count) = (null_mut(), 0);
-        pg_sys::get_func_signature(function, &mut types, &mut count);
-        (0..count as usize).map(|place| may_be_long(*types.add(place))).collect()
+    }
+
+    fn base(&mut self, of_type: u32, mut modifier: i32) -> (u32, i32) {
+        if !is_users(Oid::from(of_type)) {
+            return (of_type, modifier);
+        }
+        // SAFETY: a look-up inside a transaction.
+        let base = unsafe { pg_sys::getBaseTypeAndTypmod(Oid::from(of_type), &mut modifier) };
+        (base.to_u32(), modifier)
     }
 }
 
-/// Whether a value of a type may be of any length, or the type is any. Numbers, addresses and ranges are short as long as what they are made of is, and long
-/// numbers go to executors in any case.
+/// What is known of a function of PostgreSQL's. Of a user's nothing is: in SQL and PL/pgSQL it is planned itself, and what an extension
+/// brings is for whoever lists the extension.
+fn known<T>(function: u32, read: impl FnOnce(&Known) -> T) -> Option<T> {
+    if is_users(Oid::from(function)) {
+        return None;
+    }
+    if !KNOWN.with_borrow(|known| known.contains_key(&function)) {
+        // SAFETY: inside a transaction.
+        let found = unsafe { look_up(Oid::from(function)) };
+        KNOWN.with_borrow_mut(|known| known.insert(function, found));
+    }
+    KNOWN.with_borrow(|known| known.get(&function).map(read))
+}
+
+unsafe fn look_up(function: Oid) -> Known {
+    // SAFETY: look-ups inside a transaction; the list has as many types as it says.
+    unsafe {
+        let name = string(pg_sys::get_func_name(function));
+        let arithmetic = Arithmetic::of(&name);
+        // Aggregates of PostgreSQL's add one value after the other, and look for interrupts in between.
+        let is_aggregate = pg_sys::get_func_prokind(function) as u8 == pg_sys::PROKIND_AGGREGATE;
+        if is_aggregate || is_linear(&name) {
+            return Known { long_arguments: Vec::new(), arithmetic };
+        }
+        let (mut types, mut count) = (null_mut(), 0);
+        pg_sys::get_func_signature(function, &mut types, &mut count);
+        let long_arguments = (0..count as usize).map(|place| may_be_long(*types.add(place))).collect();
+        Known { long_arguments, arithmetic }
+    }
+}
+
+/// Whether a value of a type may be of any length, or the type is any. Addresses are short. What numbers cost is counted apart, and ranges
+/// are compared by their ends alone.
 unsafe fn may_be_long(of_type: Oid) -> bool {
     const SHORT: [Oid; 5] = [
         pg_sys::NUMERICOID,

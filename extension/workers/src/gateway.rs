@@ -18,7 +18,7 @@
 mod accounts;
 mod bucket_answers;
 mod buckets;
-mod certificates;
+pub mod certificates;
 mod deadline;
 mod flights;
 mod followers;
@@ -376,6 +376,7 @@ impl Gateway<'_> {
             // Executors write into the entry of a listener, so it is there before the first line is read.
             self.accounts.forget_when();
             self.keep_accounts();
+            self.worker.entry().certificates.store(self.certificates.in_force(), SeqCst);
             self.worker.entry().listens.store(true, SeqCst);
         }
     }

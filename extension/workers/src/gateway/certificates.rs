@@ -3,6 +3,8 @@
 //!
 //! Files are looked at by their content, again and again: a change is seen through links, whatever size and time say. A certificate and
 //! its key come one after the other; as long as they do not belong together, those that were in force stay in force.
+//! A gateway that starts meanwhile has none of before: so none leaves for one that has fewer ([`leaving`](super::leaving)), and
+//! `http.replace_gateways` asks [`lost_by_others`] first.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -25,6 +27,8 @@ use crate::worker::Worker;
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(20);
+/// The same, while there are none that are in force, but should be: nobody is served meanwhile.
+const LOOK_FOR_ANY: Duration = Duration::from_secs(2);
 
 /// A listener, as far as its configuration depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -130,6 +134,12 @@ impl Certificates {
         }
     }
 
+    /// How many certificates and authorities there are.
+    pub(crate) fn in_force(&self) -> u64 {
+        let authorities = self.authorities.as_ref().map_or(0, |authorities| authorities.certificates.len());
+        (self.known.len() + authorities) as u64
+    }
+
     /// How a listener speaks TLS.
     ///
     /// # Errors
@@ -182,7 +192,10 @@ impl Certificates {
 
     /// Looks at the files, if that is due or the settings may have changed. True if something else is in force now.
     pub(crate) fn look(&mut self, settings_changed: bool) -> bool {
-        let is_due = settings_changed || self.looked.is_none_or(|looked| looked.elapsed() > LOOK);
+        let lacks_all =
+            self.known.is_empty() && self.said.keys().any(|about| matches!(about, About::File(_)));
+        let pause = if lacks_all { LOOK_FOR_ANY } else { LOOK };
+        let is_due = settings_changed || self.looked.is_none_or(|looked| looked.elapsed() > pause);
         if !is_due {
             return false;
         }
@@ -375,6 +388,45 @@ impl Certificates {
             self.said.insert(about, text);
         }
     }
+}
+
+/// Why another gateway of this database would lack a certificate or an authority that one of these files holds, all of which are in force; none
+/// if it would not.
+pub fn lost_by_others(database: &str, in_force: &[(String, String)]) -> Option<String> {
+    let settings = Settings::now();
+    let of_kind = |wanted: &'static str| {
+        in_force.iter().filter(move |(kind, _)| kind == wanted).map(|(_, file)| PathBuf::from(file))
+    };
+    let certificates = || {
+        let places = match places::parse(&settings.certificates) {
+            Ok(places) => places,
+            Err(reason) => return Some(format!("howdah.tls_certificates: {reason}")),
+        };
+        // SAFETY: a plain call.
+        let server = unsafe { libc::geteuid() };
+        places::read(&places, database, server).into_iter().find_map(|(_, found)| {
+            let file = found.certificate_file;
+            // A folder that cannot be read holds files that were.
+            let is_in_force = of_kind("certificate").any(|known| known.starts_with(&file));
+            let read = found.files.and_then(|(certificates, key)| Pair::load(&certificates, key.as_deref()));
+            read.err()
+                .filter(|_| is_in_force)
+                .map(|reason| format!("the certificate {}: {reason}", file.display()))
+        })
+    };
+    let authorities = || {
+        let paths = |setting: &str| authorities::files(setting, database);
+        let files =
+            paths(&settings.authorities).and_then(|files| Files::read(&files, &paths(&settings.lists)?));
+        let read = files.and_then(|files| match files.authorities.is_empty() {
+            true => Ok(()),
+            false => Authorities::load(&files).map(drop),
+        });
+        read.err().map(|reason| format!("howdah.tls_client_authorities: {reason}"))
+    };
+    let has = |kind| of_kind(kind).next().is_some();
+    let lost = has("certificate").then(certificates).flatten();
+    lost.or_else(|| has("authority").then(authorities).flatten())
 }
 
 impl Known {

@@ -48,7 +48,7 @@ impl Gateway<'_> {
     /// Answers a request by what is known, without running anything.
     pub(super) fn answer(&mut self, request: &Request<'_>, refused: Refused<'_>, given: Given, now: Instant) {
         let (is_head, status) = (request.method() == "HEAD", given.status);
-        if given.needs(is_head) > self.flights.room(&self.server) {
+        if given.needs(is_head, &self.server) > self.flights.room(&self.server) {
             log_unrun(request, 503);
             return self.flights.refusals.answer(&mut self.server, refused, &Problem::new(503, NO_ROOM));
         }

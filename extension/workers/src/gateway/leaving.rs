@@ -3,7 +3,8 @@
 //! 1. It announces its end: each response says `Connection: close`, and it goes on as before. So hardly a connection idles
 //!    when it stops, on which a client could send just then.
 //! 2. Where the database goes on being served it waits until another gateway listens and has taken over its UNIX sockets,
-//!    however long that takes: somebody may hold a lock on what the other has to read first.
+//!    however long that takes: somebody may hold a lock on what the other has to read first. One that speaks TLS waits for
+//!    another that has as many certificates in force: what it has itself it may have read before the files became bad.
 //! 3. It stops accepting, and answers what it has.
 //! 4. It ends; what takes longer than `howdah.drain_timeout` is cut off.
 
@@ -86,8 +87,13 @@ fn may_stop_accepting(since: Instant, worker: &Worker, listeners: &Listeners, se
         return is_announced;
     }
     let is_replaced = || {
-        others(worker).any(|(_, other)| other.listens.load(SeqCst) && other.state() == WorkerState::Running)
-            && !listeners.have_paths(server)
+        let own = if listeners.speak_tls() { worker.entry().certificates.load(SeqCst) } else { 0 };
+        let takes_over = |other: &WorkerEntry| {
+            other.listens.load(SeqCst)
+                && other.certificates.load(SeqCst) >= own
+                && other.state() == WorkerState::Running
+        };
+        others(worker).any(|(_, other)| takes_over(other)) && !listeners.have_paths(server)
     };
     since.elapsed() >= ANNOUNCEMENT && is_replaced()
 }

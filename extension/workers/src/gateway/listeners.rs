@@ -204,6 +204,11 @@ impl Listeners {
         holders.peek().is_some() && holders.all(|gateway| shared().workers[gateway].asked_to_leave())
     }
 
+    /// Whether TLS is spoken at any of its addresses.
+    pub(crate) fn speak_tls(&self) -> bool {
+        self.bound.values().any(|bound| bound.tls.is_some())
+    }
+
     /// Whether the path of a UNIX socket still leads to this gateway.
     pub(crate) fn have_paths(&self, server: &Server) -> bool {
         self.bound.iter().any(|(name, bound)| name.starts_with('/') && server.has_path(bound.id))

@@ -77,6 +77,15 @@ impl Shown {
     }
 }
 
+/// The kinds and files of what a gateway has in force.
+pub fn in_force(gateway: usize, pid: i32) -> Vec<(String, String)> {
+    let rows =
+        of_gateway(gateway, pid).into_iter().filter(|row| row.get("in_force") == Some(&Value::Bool(true)));
+    let text =
+        |row: &Map<String, Value>, name: &str| row.get(name).and_then(Value::as_str).map(str::to_owned);
+    rows.filter_map(|row| Some((text(&row, "kind")?, text(&row, "file")?))).collect()
+}
+
 fn path(gateway: usize) -> PathBuf {
     PathBuf::from(FOLDER).join(format!("howdah_certificates.{gateway}"))
 }

@@ -81,7 +81,7 @@ impl Flights {
             let request = Request::parse(&follower.arrived.request);
             let is_head = request.as_ref().is_ok_and(|request| request.method() == "HEAD");
             let given = request.as_ref().ok().and_then(|request| self.remembered.give(request, gate));
-            let given = given.filter(|given| given.needs(is_head) <= room);
+            let given = given.filter(|given| given.needs(is_head, server) <= room);
             let (Ok(request), Some(given)) = (request, given) else {
                 self.remembered.followers.again([follower]);
                 continue;

@@ -49,10 +49,10 @@ impl Given {
         Given { head: with_age(response, age, now), body: None, status: 304 }
     }
 
-    /// Whether there has to be room for it: a client of HEAD gets no body.
-    pub(crate) fn needs(&self, is_head: bool) -> usize {
-        let body = self.body.as_ref().filter(|_| !is_head).map_or(0, Bytes::len);
-        if body > SMALL_REPLY { body } else { 0 }
+    /// For how many bytes there has to be room: a client of HEAD gets no body.
+    pub(crate) fn needs(&self, is_head: bool, server: &Server) -> usize {
+        let body = self.body.as_ref().filter(|body| !is_head && body.len() > SMALL_REPLY);
+        body.map_or(0, |body| server.needs_to_share(self.head.len(), body))
     }
 
     /// Hands it to its client.
