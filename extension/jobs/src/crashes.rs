@@ -50,7 +50,8 @@ impl Runs {
                 waits = true;
             }
         }
-        waits.then_some(Turn::Nothing(Some(SOON)))
+        // Its time may be over a moment after that of all together: then nobody else would have others look.
+        (waits || jobs().is_left_to_another()).then_some(Turn::Nothing(Some(SOON)))
     }
 
     /// Runs a suspect with no other job beside it; false if that cannot be yet.

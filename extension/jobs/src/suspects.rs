@@ -65,7 +65,11 @@ impl Jobs {
     pub(crate) fn end_solitude(&self) {
         let solitude = self.solitude();
         let time = time_alone(longest_wait(), self.suspects());
-        if solitude.alone.load(Relaxed) == 0 || !solitude.is_over(&solitude.alone_since, time) {
+        let is_over = || {
+            solitude.is_over(&solitude.alone_since, time)
+                || solitude.is_over(&solitude.waited_since, longest_wait())
+        };
+        if solitude.alone.load(Relaxed) == 0 || !is_over() {
             return;
         }
         let _lock = self.lock();
