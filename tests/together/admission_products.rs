@@ -216,7 +216,7 @@ const OF_NUMBERS: &str = "
         ', ' order by place) || ')'
     from parameter, form group by oid, proname, form, columns order by 1";
 
-/// What no function of the catalog stands for: casts, JSON, windows, aggregates of users, and several together.
+/// Calls that no function of the catalog stands for: casts, JSON, windows, aggregates of users, and several together.
 const MORE_OF_NUMBERS: &[(&str, &str)] = &[
     ("as_text_1", "whole"),
     ("of_text_1", "written::numeric"),

@@ -30,7 +30,7 @@ pub struct Reader<A> {
     pub since: Instant,
 }
 
-/// What a request that waited takes with it when it runs again.
+/// The times and the look that a request takes with it when it runs again.
 #[derive(Debug)]
 pub struct Waited {
     /// When it is answered at last.
@@ -41,7 +41,7 @@ pub struct Waited {
     pub arrivals: u64,
 }
 
-/// What has become of a request that waited.
+/// The end of a request's wait.
 #[derive(Debug)]
 pub enum Ended<A> {
     /// There may be rows.

@@ -11,7 +11,7 @@ pub struct Field<'a> {
     pub value: Value<'a>,
 }
 
-/// What a field holds.
+/// The value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
     /// Text: UTF-8 without NUL.

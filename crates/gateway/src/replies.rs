@@ -45,7 +45,7 @@ fn lies(body: &Bytes) -> Lies {
 }
 
 impl Replies {
-    /// What a reply needs that shares a body, beside those that are there.
+    /// Bytes that a reply needs which shares a body, beside those that are there.
     pub(crate) fn needs(&self, head: usize, body: &Bytes) -> usize {
         let is_there = self.bodies.borrow().contains_key(&lies(body));
         head + BESIDE + if is_there { 0 } else { body.len() }

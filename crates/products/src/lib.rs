@@ -7,16 +7,22 @@
 //!
 //! - [`tree`]: the text of a tree of PostgreSQL's, read.
 //! - [`path`]: whether a JSON path multiplies.
-//! - [`numeric`]: how many digits a number may have, and what computing with it costs.
+//! - [`arithmetic`]: functions of numbers; [`numeric`]: how many digits a number may have, and what computing with it costs.
 //! - [`linear`]: functions whose cost grows with the sum of the lengths.
-//! - here: the calls of a tree.
+//! - `calls`: what a node calls, and what of that is known elsewhere. Here: the calls of a tree.
 
+pub mod arithmetic;
+mod calls;
 pub mod linear;
 pub mod numeric;
 pub mod path;
 pub mod tree;
 
-use numeric::{AFFORDED, Arithmetic, Counter, MOST_STEPS, Place, cost, inherited};
+pub use calls::Catalog;
+
+use arithmetic::Arithmetic;
+use calls::{FIXED, function, inherited, is_of};
+use numeric::{AFFORDED, Counter, MOST_STEPS, Position, cost};
 use tree::{Item, Malformed, Node};
 
 /// Bytes of a value that is short, and elements of an array whose elements are listed: so many passes over the other value.
@@ -27,36 +33,8 @@ const FEW: usize = 16;
 const HEADER: usize = 4;
 /// Types of variable length whose modifier is the most characters of a value.
 const WITH_LENGTH: [&str; 2] = ["1042", "1043"];
-/// Types that are short as text: `bool`, `"char"`, `name`, integers, `oid`, floating-point numbers, dates and times, `uuid`.
-const FIXED: [&str; 16] = [
-    "16", "18", "19", "20", "21", "23", "26", "700", "701", "1082", "1083", "1114", "1184", "1186", "1266",
-    "2950",
-];
-
 /// `jsonpath`'s number in pg_type.
 const PATH: &str = "4072";
-
-/// What is known of functions and operators outside of the tree.
-pub trait Catalog {
-    /// Which arguments of a function may be of any length, if the function may cost the product of their lengths; empty for all
-    /// others.
-    fn long_arguments(&mut self, function: u32) -> Vec<bool>;
-
-    /// What a function does with numbers.
-    fn arithmetic(&mut self, function: u32) -> Arithmetic;
-
-    /// Whether a constant of type `jsonpath`, by its bytes, multiplies or divides ([`path::multiplies`]).
-    fn multiplies(&mut self, path: &[u8]) -> bool;
-
-    /// The function of an operator.
-    fn function_of(&mut self, operator: u32) -> u32;
-
-    /// The function that adds a value to the state of a user's aggregate; none of any other function.
-    fn transition_of(&mut self, function: u32) -> Option<u32>;
-
-    /// A domain's type and its modifier; any other type is its own, with the modifier that is given.
-    fn base(&mut self, of_type: u32, modifier: i32) -> (u32, i32);
-}
 
 /// The first function that a tree calls so that the call may cost the product of two lengths. Numbers that are arguments of a tree have so
 /// many digits at most, if that is known.
@@ -75,8 +53,8 @@ pub fn first_product(
     }
     let tree = tree::parse(text)?;
     let is_plan = matches!(&tree, Item::Node(node) if node.name != "QUERY");
-    let mut search = Search { counter: Counter { catalog, argument, steps: MOST_STEPS }, spent: 0 };
-    Ok(search.in_item(&tree, Place { is_plan, node: None }))
+    let mut search = ProductSearch { counter: Counter { catalog, argument, steps: MOST_STEPS }, spent: 0 };
+    Ok(search.in_item(&tree, Position { is_plan, node: None }))
 }
 
 /// Whether the text names a function that may cost the product of the lengths of its arguments.
@@ -101,14 +79,14 @@ fn may_have_product(text: &str, catalog: &mut impl Catalog) -> bool {
 }
 
 /// A search through one tree.
-struct Search<'c, C> {
+struct ProductSearch<'c, C> {
     counter: Counter<'c, C>,
-    /// What the calls of numbers that were found cost.
+    /// The cost of the calls of numbers that were found.
     spent: u64,
 }
 
-impl<C: Catalog> Search<'_, C> {
-    fn in_item<'t, 'a>(&mut self, item: &'t Item<'a>, place: Place<'t, 'a>) -> Option<u32> {
+impl<C: Catalog> ProductSearch<'_, C> {
+    fn in_item<'t, 'a>(&mut self, item: &'t Item<'a>, place: Position<'t, 'a>) -> Option<u32> {
         match item {
             Item::Word(_) => None,
             Item::List(items) => items.iter().find_map(|item| self.in_item(item, place)),
@@ -116,16 +94,16 @@ impl<C: Catalog> Search<'_, C> {
         }
     }
 
-    fn in_node<'t, 'a>(&mut self, node: &'t Node<'a>, place: Place<'t, 'a>) -> Option<u32> {
+    fn in_node<'t, 'a>(&mut self, node: &'t Node<'a>, place: Position<'t, 'a>) -> Option<u32> {
         let is_of_plan = inherited(node, "lefttree").is_some();
-        let place = if is_of_plan { Place { node: Some(node), ..place } } else { place };
+        let place = if is_of_plan { Position { node: Some(node), ..place } } else { place };
         self.called(node, place).or_else(|| self.multiplied_by_path(node)).or_else(|| {
             node.fields.iter().flat_map(|(_, items)| items).find_map(|item| self.in_item(item, place))
         })
     }
 
     /// The function, if the node itself is such a call, or one more that together cost too much.
-    fn called<'t, 'a>(&mut self, node: &'t Node<'a>, place: Place<'t, 'a>) -> Option<u32> {
+    fn called<'t, 'a>(&mut self, node: &'t Node<'a>, place: Position<'t, 'a>) -> Option<u32> {
         let catalog = &mut *self.counter.catalog;
         let function = function(node, catalog)?;
         // The state of an aggregate, which grows, stands before the other arguments.
@@ -146,7 +124,7 @@ impl<C: Catalog> Search<'_, C> {
     }
 }
 
-impl<C: Catalog> Search<'_, C> {
+impl<C: Catalog> ProductSearch<'_, C> {
     /// The product of two numbers, if a path multiplies what a document has, or is not known.
     fn multiplied_by_path(&mut self, node: &Node<'_>) -> Option<u32> {
         const PRODUCT: u32 = 1726;
@@ -168,21 +146,6 @@ impl<C: Catalog> Search<'_, C> {
     }
 }
 
-/// The function that a node calls.
-fn function(node: &Node<'_>, catalog: &mut impl Catalog) -> Option<u32> {
-    let number =
-        |field: &str| node.word(field).and_then(|word| word.parse::<u32>().ok()).filter(|oid| *oid > 0);
-    match node.name {
-        "FUNCEXPR" => number("funcid"),
-        "WINDOWFUNC" => number("winfnoid"),
-        "AGGREF" => number("aggfnoid"),
-        "OPEXPR" | "DISTINCTEXPR" | "NULLIFEXPR" | "SCALARARRAYOPEXPR" => {
-            number("opfuncid").or_else(|| number("opno").map(|operator| catalog.function_of(operator)))
-        }
-        _ => None,
-    }
-}
-
 /// Whether a value is short whatever comes.
 fn is_short(value: &Item<'_>, of_elements: bool) -> bool {
     let Item::Node(node) = value else { return false };
@@ -197,7 +160,7 @@ fn is_short(value: &Item<'_>, of_elements: bool) -> bool {
             let has_length = node.word("vartype").is_some_and(|of_type| WITH_LENGTH.contains(&of_type));
             has_length && most.is_some_and(|most| most <= SHORT + HEADER)
         }
-        // What an aggregate is given.
+        // The argument of an aggregate.
         "TARGETENTRY" => inherited(node, "expr").is_some_and(|value| is_short(value, of_elements)),
         "RELABELTYPE" | "COLLATEEXPR" => inner().is_some_and(|inner| is_short(inner, of_elements)),
         "COERCEVIAIO" => inner().is_some_and(is_fixed),
@@ -209,26 +172,6 @@ fn is_short(value: &Item<'_>, of_elements: bool) -> bool {
 /// Whether a value is of a type whose values are short as text.
 fn is_fixed(value: &Item<'_>) -> bool {
     matches!(value, Item::Node(node) if is_of(node).is_some_and(|of_type| FIXED.contains(&of_type)))
-}
-
-/// The number of a value's type.
-fn is_of<'a>(node: &Node<'a>) -> Option<&'a str> {
-    const FIELDS: [&str; 13] = [
-        "vartype",
-        "paramtype",
-        "consttype",
-        "funcresulttype",
-        "opresulttype",
-        "resulttype",
-        "aggtype",
-        "wintype",
-        "casetype",
-        "coalescetype",
-        "minmaxtype",
-        "refrestype",
-        "firstColType",
-    ];
-    FIELDS.iter().find_map(|field| node.word(field))
 }
 
 #[cfg(test)]
@@ -467,7 +410,7 @@ mod tests {
         let of = |text: &str| first_product(text, Some(10_000), &mut Few).unwrap();
         assert_eq!(of(&operation(1726, argument, argument)), None);
         assert_eq!(of(&operation(1726, argument, RATE)), Some(1726));
-        // What a plan computes before is none.
+        // A plan's own computing is none.
         assert_eq!(of(&operation(1726, argument, &argument.replace("kind 0", "kind 1"))), Some(1726));
     }
 

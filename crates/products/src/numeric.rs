@@ -4,8 +4,9 @@
 //! A number is short by what it is: a constant, a column or variable with a precision (`numeric(10,2)`), an integer, or what is computed of
 //! such. Any other has as many digits as PostgreSQL stores: a column without a precision, a number that was text or JSON, an argument.
 
+use crate::arithmetic::Arithmetic;
+use crate::calls::{Catalog, FIXED, function, inherited, is_of};
 use crate::tree::{Item, Node};
-use crate::{Catalog, is_of};
 
 /// `numeric`'s number in pg_type.
 const NUMERIC: &str = "1700";
@@ -19,7 +20,7 @@ const MOST_ROUNDED: u64 = 16_383;
 /// Digits that a quotient, an average or a sum has more than what it is of.
 const MORE: u64 = 40;
 
-/// What a product costs at most that all calls of a tree may cost together, in products of two digits: 7 ms. PostgreSQL looks for
+/// The most that all calls of a tree may cost together, in products of two digits: 7 ms. PostgreSQL looks for
 /// interrupts between two rows.
 pub const AFFORDED: u64 = 500_000_000;
 /// A quotient costs as much for each digit of the divisor and of the outcome.
@@ -30,73 +31,18 @@ const DEEPEST: usize = 100;
 /// Expressions looked at for one tree at most: what is computed twice of what is computed twice of the next would take its time.
 pub(crate) const MOST_STEPS: usize = 100_000;
 
-/// What a function of numbers does, as far as digits go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arithmetic {
-    /// Its outcome has no more digits than its arguments together.
-    Sum,
-    /// It multiplies its arguments.
-    Product,
-    /// It divides one by the other.
-    Quotient,
-    /// It divides by the distance of the second and the third.
-    Bucket,
-    /// It multiplies its argument by itself.
-    Square,
-    /// It cuts digits off, or adds as many zeros as it is told to.
-    Rounded,
-    /// It makes a number of something, with a precision if it is told one.
-    Cast,
-    /// It does what a JSON path says.
-    Path,
-    /// Its outcome is short.
-    Short,
-    /// Nothing is known.
-    Other,
-}
-
-impl Arithmetic {
-    /// Whether a call may cost more than its arguments are long.
-    pub fn is_costly(self) -> bool {
-        use Arithmetic::{Bucket, Path, Product, Quotient, Square};
-        matches!(self, Product | Quotient | Bucket | Square | Path)
-    }
-
-    /// What PostgreSQL's function of this name does. Functions of that name for other types are of no account: their values have few digits.
-    /// Power, roots and logarithms are none of these; no gateway calls them at all.
-    pub fn of(name: &str) -> Arithmetic {
-        match name {
-            "abs" | "ceil" | "ceiling" | "floor" | "max" | "min" | "numeric_abs" | "numeric_add"
-            | "numeric_inc" | "numeric_larger" | "numeric_smaller" | "numeric_sub" | "numeric_uminus"
-            | "numeric_uplus" | "sum" | "trim_scale" => Arithmetic::Sum,
-            "lcm" | "numeric_mul" => Arithmetic::Product,
-            "avg" | "div" | "gcd" | "mod" | "numeric_div" | "numeric_div_trunc" | "numeric_mod" => {
-                Arithmetic::Quotient
-            }
-            "width_bucket" => Arithmetic::Bucket,
-            "numeric_accum" | "stddev" | "stddev_pop" | "stddev_samp" | "var_pop" | "var_samp"
-            | "variance" => Arithmetic::Square,
-            "round" | "trunc" => Arithmetic::Rounded,
-            "numeric" => Arithmetic::Cast,
-            "extract" | "sign" => Arithmetic::Short,
-            _ if name.starts_with("jsonb_path_") => Arithmetic::Path,
-            _ => Arithmetic::Other,
-        }
-    }
-}
-
 /// Where an expression stands.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'t, 'a> {
+pub(crate) struct Position<'t, 'a> {
     /// The tree is a plan. Planning computes nothing that has columns, so those of a query count with no digits.
     pub is_plan: bool,
     /// The node of the plan whose expression it is.
     pub node: Option<&'t Node<'a>>,
 }
 
-impl<'t, 'a> Place<'t, 'a> {
+impl<'t, 'a> Position<'t, 'a> {
     /// The expression of a node below, and its place, that a column of a node's stands for.
-    fn below(&self, column: &Node<'a>) -> Option<(&'t Item<'a>, Place<'t, 'a>)> {
+    fn below(&self, column: &Node<'a>) -> Option<(&'t Item<'a>, Position<'t, 'a>)> {
         let node = self.node?;
         let number = column.word("varno")?;
         let branch = match number {
@@ -113,22 +59,16 @@ impl<'t, 'a> Place<'t, 'a> {
         let of = column.word("varattno");
         let entry =
             entries.iter().find(|entry| matches!(entry, Item::Node(entry) if entry.word("resno") == of))?;
-        Some((entry, Place { node: Some(below), ..*self }))
+        Some((entry, Position { node: Some(below), ..*self }))
     }
 }
 
-/// What a node's field has first. From 16 on PostgreSQL writes before a field what a node has it from: `scan.plan.lefttree`.
-pub(crate) fn inherited<'t, 'a>(node: &'t Node<'a>, field: &str) -> Option<&'t Item<'a>> {
-    let is_field = |name: &str| name.rsplit('.').next() == Some(field);
-    node.fields.iter().find(|(name, _)| is_field(name)).and_then(|(_, items)| items.first())
-}
-
-/// What a call costs. The state of an aggregate counts as an argument that is not written.
+/// The cost of a call. The state of an aggregate counts as an argument that is not written.
 pub(crate) fn cost<'t, 'a>(
     arithmetic: Arithmetic,
     has_state: bool,
     arguments: &'t [Item<'a>],
-    place: Place<'t, 'a>,
+    place: Position<'t, 'a>,
     counter: &mut Counter<'_, impl Catalog>,
 ) -> u64 {
     let state = has_state.then_some(MOST);
@@ -161,7 +101,7 @@ pub(crate) struct Counter<'c, C> {
 
 impl<C: Catalog> Counter<'_, C> {
     /// The most digits that a value may have.
-    fn digits<'t, 'a>(&mut self, value: &'t Item<'a>, place: Place<'t, 'a>, depth: usize) -> u64 {
+    fn digits<'t, 'a>(&mut self, value: &'t Item<'a>, place: Position<'t, 'a>, depth: usize) -> u64 {
         let Item::Node(node) = value else { return MOST };
         if depth > DEEPEST || self.steps == 0 {
             return MOST;
@@ -170,7 +110,7 @@ impl<C: Catalog> Counter<'_, C> {
         self.of_node(node, place, depth + 1).min(MOST)
     }
 
-    fn of_node<'t, 'a>(&mut self, node: &'t Node<'a>, place: Place<'t, 'a>, depth: usize) -> u64 {
+    fn of_node<'t, 'a>(&mut self, node: &'t Node<'a>, place: Position<'t, 'a>, depth: usize) -> u64 {
         if let Some(digits) = self.of_type(node) {
             return digits;
         }
@@ -209,7 +149,7 @@ impl<C: Catalog> Counter<'_, C> {
         const MODIFIERS: [&str; 5] =
             ["vartypmod", "paramtypmod", "resulttypmod", "reftypmod", "firstColTypmod"];
         let of_type = is_of(node)?;
-        if crate::FIXED.contains(&of_type) {
+        if FIXED.contains(&of_type) {
             return Some(if matches!(of_type, "700" | "701") { OF_FLOAT } else { OF_INTEGER });
         }
         let modifier = MODIFIERS.iter().find_map(|field| node.word(field)).and_then(|word| word.parse().ok());
@@ -222,12 +162,12 @@ impl<C: Catalog> Counter<'_, C> {
         }
     }
 
-    fn together<'t, 'a>(&mut self, values: &'t [Item<'a>], place: Place<'t, 'a>, depth: usize) -> u64 {
+    fn together<'t, 'a>(&mut self, values: &'t [Item<'a>], place: Position<'t, 'a>, depth: usize) -> u64 {
         values.iter().map(|value| self.digits(value, place, depth)).sum()
     }
 
-    fn of_call<'t, 'a>(&mut self, node: &'t Node<'a>, place: Place<'t, 'a>, depth: usize) -> u64 {
-        let Some(function) = crate::function(node, self.catalog) else { return MOST };
+    fn of_call<'t, 'a>(&mut self, node: &'t Node<'a>, place: Position<'t, 'a>, depth: usize) -> u64 {
+        let Some(function) = function(node, self.catalog) else { return MOST };
         let arguments = node.list("args");
         match self.catalog.arithmetic(function) {
             Arithmetic::Other | Arithmetic::Path => MOST,
@@ -244,9 +184,7 @@ impl<C: Catalog> Counter<'_, C> {
             }
             Arithmetic::Cast => match arguments {
                 [_, modifier] => integer(modifier).and_then(with_precision).unwrap_or(MOST),
-                [Item::Node(value)]
-                    if is_of(value).is_some_and(|of_type| crate::FIXED.contains(&of_type)) =>
-                {
+                [Item::Node(value)] if is_of(value).is_some_and(|of_type| FIXED.contains(&of_type)) => {
                     OF_FLOAT
                 }
                 _ => MOST,
@@ -259,8 +197,7 @@ impl<C: Catalog> Counter<'_, C> {
 fn is_number(catalog: &mut impl Catalog, node: &Node<'_>) -> bool {
     let Some(of_type) = is_of(node) else { return false };
     let is_numeric = |of_type: u32| of_type.to_string() == NUMERIC;
-    crate::FIXED.contains(&of_type)
-        || of_type.parse().is_ok_and(|of_type| is_numeric(catalog.base(of_type, -1).0))
+    FIXED.contains(&of_type) || of_type.parse().is_ok_and(|of_type| is_numeric(catalog.base(of_type, -1).0))
 }
 
 /// Digits of a number with a precision, by its type's modifier.

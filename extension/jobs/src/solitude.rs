@@ -1,4 +1,4 @@
-//! Who runs alone after a crash, and since when others wait, in shared memory.
+//! The executor that runs alone after a crash, and since when others wait, in shared memory.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 

@@ -1,4 +1,4 @@
-//! What is held against jobs after a crash, in shared memory: suspects, which run alone before others begin, for a time.
+//! Suspicions against jobs after a crash, in shared memory: suspects, which run alone before others begin, for a time.
 //!
 //! All of them together keep others waiting for `howdah.job_crash_wait` at most, from the first look on; each has its part of that. One that takes
 //! longer goes on beside others, and the next one has its time beside such alone. When the whole time is over nobody waits any more, and
@@ -25,7 +25,7 @@ impl Jobs {
         self.record.held.load(SeqCst) != 0
     }
 
-    /// What is held against jobs.
+    /// Everything that is held against jobs.
     pub(crate) fn held(&self) -> &'static [Entry] {
         &self.record.entries
     }
@@ -61,7 +61,7 @@ impl Jobs {
         waits.then(|| longest_wait().div_ceil(1_000_000))
     }
 
-    /// Who has run alone for its time has company from now on.
+    /// A suspect that has run alone for its time has company from now on.
     pub(crate) fn end_solitude(&self) {
         let solitude = self.solitude();
         let time = time_alone(longest_wait(), self.suspects());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use queue::memory::queues;
 use shared::shared;
 
-/// What a look at all kinds has come to.
+/// The outcome of a look at all kinds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turn {
     /// Something was done.

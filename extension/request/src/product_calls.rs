@@ -9,8 +9,8 @@ use std::ptr::null_mut;
 use pg::catalog::is_users;
 use pg::text::string;
 use pgrx::pg_sys::{self, Datum, Oid};
+use products::arithmetic::Arithmetic;
 use products::linear::is_linear;
-use products::numeric::Arithmetic;
 use products::path::multiplies;
 use products::{Catalog, first_product};
 
@@ -20,12 +20,12 @@ const TRANSITION: i16 = 4;
 
 thread_local! {
     /// What was found of PostgreSQL's own functions, which stay what they are.
-    static KNOWN: RefCell<HashMap<u32, Known>> = RefCell::default();
+    static KNOWN: RefCell<HashMap<u32, KnownFunction>> = RefCell::default();
 }
 
 /// A function of PostgreSQL's.
 #[derive(Clone)]
-struct Known {
+struct KnownFunction {
     long_arguments: Vec<bool>,
     arithmetic: Arithmetic,
 }
@@ -124,7 +124,7 @@ impl Catalog for Catalogs {
 
 /// What is known of a function of PostgreSQL's. Of a user's nothing is: in SQL and PL/pgSQL it is planned itself, and what an extension
 /// brings is for whoever lists the extension.
-fn known<T>(function: u32, read: impl FnOnce(&Known) -> T) -> Option<T> {
+fn known<T>(function: u32, read: impl FnOnce(&KnownFunction) -> T) -> Option<T> {
     if is_users(Oid::from(function)) {
         return None;
     }
@@ -136,7 +136,7 @@ fn known<T>(function: u32, read: impl FnOnce(&Known) -> T) -> Option<T> {
     KNOWN.with_borrow(|known| known.get(&function).map(read))
 }
 
-unsafe fn look_up(function: Oid) -> Known {
+unsafe fn look_up(function: Oid) -> KnownFunction {
     // SAFETY: look-ups inside a transaction; the list has as many types as it says.
     unsafe {
         let name = string(pg_sys::get_func_name(function));
@@ -144,12 +144,12 @@ unsafe fn look_up(function: Oid) -> Known {
         // Aggregates of PostgreSQL's add one value after the other, and look for interrupts in between.
         let is_aggregate = pg_sys::get_func_prokind(function) as u8 == pg_sys::PROKIND_AGGREGATE;
         if is_aggregate || is_linear(&name) {
-            return Known { long_arguments: Vec::new(), arithmetic };
+            return KnownFunction { long_arguments: Vec::new(), arithmetic };
         }
         let (mut types, mut count) = (null_mut(), 0);
         pg_sys::get_func_signature(function, &mut types, &mut count);
         let long_arguments = (0..count as usize).map(|place| may_be_long(*types.add(place))).collect();
-        Known { long_arguments, arithmetic }
+        KnownFunction { long_arguments, arithmetic }
     }
 }
 

@@ -10,6 +10,7 @@ use std::ffi::c_int;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use ::jobs::memory::Seat;
 use ::jobs::runs::Runs;
 use exchange::{Executor, Interrupt, Progress, Share, Work};
 use message::Request;
@@ -73,7 +74,7 @@ fn run(worker: &Worker) {
         executor: unsafe { &mut *executor },
         runner: Runner::new(worker.entry()),
         lines: Lines::default(),
-        jobs: (worker.lane == Lane::Job).then(|| jobs::runs(worker)),
+        jobs: (worker.lane == Lane::Job).then(|| runs(worker)),
         at_rest: AtRest::now(worker.web_role),
         handlers: Handlers::now(),
         answer: Vec::new(),
@@ -414,4 +415,10 @@ fn record(done: &Done, work: &Work) {
         sql_us,
         total_us: queue_us + sql_us,
     });
+}
+
+/// Jobs as an executor of the lane knows them.
+fn runs(worker: &Worker) -> Runs {
+    let (executor, database, oid) = (worker.index, worker.database, worker.database_oid.to_u32());
+    Runs::new(Seat { executor, database, oid })
 }

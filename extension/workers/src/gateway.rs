@@ -18,6 +18,7 @@
 mod accounts;
 mod bucket_answers;
 mod buckets;
+mod budget;
 pub mod certificates;
 mod deadline;
 mod flights;
@@ -27,7 +28,8 @@ mod inline;
 mod kept_memory;
 mod knowing;
 mod leaving;
-pub mod listeners;
+pub mod limits;
+mod listeners;
 mod redirecting;
 mod refusals;
 mod remembered;
@@ -41,13 +43,13 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::{Duration, Instant};
 
-use ::gateway::{Arrived, Limits, Server, Ticket};
+use ::gateway::{Arrived, Server, Ticket};
 use dispatch::Waiter;
 use exchange::NO_GATE;
 use message::Request;
 use pg::entry::{exported, unfailing_callback};
 use pg::guard::{Report, attempt};
-use pg::{log_line, own_memory};
+use pg::log_line;
 use pgrx::pg_sys;
 use pgrx::spi::SpiClient;
 use problem::Problem;
@@ -57,7 +59,7 @@ use session::at_rest::{self, AtRest};
 use session::{log_rate, stored_settings};
 use shared::databases::LineKind;
 use shared::workers::Kind;
-use shared::{now_us, settings, shared, wake};
+use shared::{now_us, shared, wake};
 
 use crate::intake::{self, Intake};
 use crate::listener::{self, Listener};
@@ -97,9 +99,9 @@ exported! {
 
 /// Serves until the worker is asked to leave and everything that ran has ended.
 fn run(worker: &Worker) {
-    raise_file_limit();
-    say_what_is_not_watched();
-    let mut server = match Server::new(limits()) {
+    limits::raise_file_limit();
+    limits::say_what_is_not_watched();
+    let mut server = match Server::new(limits::in_force()) {
         Ok(server) => server,
         Err(error) => pgrx::error!("howdah gateway cannot begin: {error}"),
     };
@@ -306,7 +308,7 @@ impl Gateway<'_> {
         proxies::reload();
         self.runner.settings_changed();
         self.flights.remembered.clear();
-        self.server.set_limits(limits());
+        self.server.set_limits(limits::in_force());
         self.certificates.look(true);
         self.refresh_listeners();
     }
@@ -451,7 +453,7 @@ impl Gateway<'_> {
         let runs_here = !matches!(known, Known::Ask) && !self.kept_memory.is_too_much();
         if !(runs_here && self.inline.may_run(&mut self.runner, endpoints.clone(), &request, size)) {
             self.flights.submit(arrived, gate, &mut self.server);
-        } else if self.inline.has_room(arrived.request.len(), flights::memory_to_wait()) {
+        } else if self.inline.has_room(arrived.request.len(), budget::memory_to_wait()) {
             // SAFETY: parsed above.
             unsafe { self.inline.push(arrived, endpoints.start, now) };
         } else {
@@ -537,65 +539,5 @@ fn options(allow: &str) -> Vec<u8> {
             builder.finish(&[])
         }
         Err(_) => Vec::new(),
-    }
-}
-
-/// The settings as the event loop wants them.
-fn limits() -> Limits {
-    let time = |milliseconds: i32| Duration::from_millis(milliseconds as u64);
-    Limits {
-        max_head: settings::MAX_HEAD.get() as usize,
-        max_uri: settings::MAX_URI.get() as usize,
-        max_headers: settings::MAX_HEADERS.get() as usize,
-        max_body: settings::MAX_BODY.get() as usize,
-        max_bodies: settings::MAX_BODIES.get() as usize,
-        max_replies: settings::MAX_RESPONSES.get() as usize,
-        head_timeout: time(settings::HEAD_TIMEOUT.get()),
-        body_timeout: time(settings::BODY_TIMEOUT.get()),
-        idle_timeout: time(settings::IDLE_TIMEOUT.get()),
-        write_timeout: time(settings::WRITE_TIMEOUT.get()),
-        max_connections: settings::MAX_CONNECTIONS.get() as usize,
-        max_line_connections: settings::MAX_INGEST_CONNECTIONS.get() as usize,
-        max_line_connections_of_one: settings::MAX_INGEST_PER_ADDRESS.get() as usize,
-        first_line_timeout: time(settings::INGEST_FIRST_LINE_TIMEOUT.get()),
-        max_lines: settings::INGEST_MEMORY.get() as usize,
-        tls_handshake_timeout: time(settings::TLS_HANDSHAKE_TIMEOUT.get()),
-        max_streams: settings::MAX_STREAMS.get() as u32,
-        ..Limits::default()
-    }
-}
-
-/// Connections are kept outside PostgreSQL's account of file descriptors: the soft limit is raised by as many
-/// as there may be, as far as the hard limit lets it.
-fn raise_file_limit() {
-    /// Listeners, and what wakes the process.
-    const OTHERS: u64 = 64;
-    let connections = (settings::MAX_CONNECTIONS.get() + settings::MAX_INGEST_CONNECTIONS.get()) as u64;
-    // SAFETY: a variable of PostgreSQL's.
-    let needed = connections + OTHERS + unsafe { pg_sys::max_files_per_process } as u64;
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a valid struct for all calls.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
-            limit.rlim_cur = (limit.rlim_cur + connections + OTHERS).max(needed).min(limit.rlim_max);
-            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
-        }
-        libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
-    }
-    if limit.rlim_cur < needed {
-        log_line::warning!(
-            "the {connections} connections of howdah.max_connections and howdah.max_ingest_connections need {needed} open files, \
-             and a gateway may have {}: raise the hard limit (LimitNOFILE= of the service), or lower the settings",
-            limit.rlim_cur
-        );
-    }
-}
-
-/// Says what is not watched where the kernel does not tell how much memory a process has.
-fn say_what_is_not_watched() {
-    if own_memory::bytes().is_none() {
-        log_line::warning!(
-            "howdah.handler_memory and howdah.kept_memory have no effect: /proc/self/statm cannot be read"
-        );
     }
 }

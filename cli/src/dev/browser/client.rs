@@ -6,7 +6,7 @@ use std::time::Duration;
 /// How long a client may take for a head, and stay without a request.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Who asks, and where.
+/// A client, and where it asks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Client {
     pub(super) remote: SocketAddr,

@@ -10,9 +10,9 @@ use tokio::sync::{Semaphore, watch};
 pub(crate) enum Now {
     /// Nothing is loaded yet.
     Starts,
-    /// What was saved last is live.
+    /// The last that was saved is live.
     Live,
-    /// What was saved last could not be loaded: what the terminal was told.
+    /// The last that was saved could not be loaded: the terminal was told this.
     Failed(String),
     /// Likewise, as a migration that has run was changed.
     Outdated(String),
@@ -28,13 +28,13 @@ pub(super) struct State {
 }
 
 impl State {
-    /// What tells a page whether it is still as it would be.
+    /// Tells a page whether it is still as it would be.
     pub(super) fn version(&self) -> String {
         format!("{:016x}.{}", self.run, self.number)
     }
 }
 
-/// What all connections use.
+/// State that all connections share.
 pub(super) struct Shared {
     /// Where the platform is.
     pub(super) behind: SocketAddr,

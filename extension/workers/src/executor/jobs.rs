@@ -4,14 +4,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use jobs::history;
-use jobs::memory::Seat;
-use jobs::runs::{Runs, Turn};
+use jobs::runs::Turn;
 use queue::upkeep;
 use session::{invalidations, leftovers, watch};
 use shared::now_us;
 
 use super::Serving;
-use crate::worker::Worker;
 
 impl Serving<'_> {
     /// Runs a job, or rests if there is none.
@@ -77,10 +75,4 @@ impl Serving<'_> {
         }
         self.notice_reload();
     }
-}
-
-/// What an executor of the lane knows of jobs.
-pub(super) fn runs(worker: &Worker) -> Runs {
-    let (executor, database, oid) = (worker.index, worker.database, worker.database_oid.to_u32());
-    Runs::new(Seat { executor, database, oid })
 }

@@ -5,6 +5,7 @@
 mod known;
 mod late;
 mod limits;
+mod records;
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -21,11 +22,12 @@ use shared::workers::{Kind, WorkerState};
 use shared::{Lane, settings, shared};
 
 use super::bucket_answers;
+use super::budget::{KEPT, NO_ROOM, NO_ROOM_TO_WAIT, memory_to_wait};
 use super::refusals::{Refusals, Refused, counters};
 use super::remembered::Remembered;
 use crate::worker::Worker;
-use late::{expired, record_left, settle, waited_too_long};
 use limits::{Limits, Queues};
+use records::{correct_record, expired, record_left, waited_too_long};
 
 /// The requests of this gateway that are in the exchange, or wait for room there.
 pub(crate) struct Flights {
@@ -120,16 +122,8 @@ impl Flight {
     }
 }
 
-/// Why a response is not sent although there is one.
-pub(crate) const NO_ROOM: &str = "the gateway holds as many responses as howdah.max_responses allows";
-
-/// Why a request does not wait, for an executor or for rows.
-const NO_ROOM_TO_WAIT: &str = "the gateway holds as many requests that wait as howdah.max_waiting allows";
-
 /// Requests that have waited for too long and are answered in one turn.
 const LATE: usize = 512;
-/// Bytes of a request that is kept while it runs, so that it can be run again.
-pub(super) const KEPT: usize = request::caching::LONGEST_KEPT;
 /// Bytes of responses that one turn takes. With more about to come the loop does not sleep.
 const DELIVERED: usize = 1 << 20;
 /// Time between two nudges of the supervisor.
@@ -434,7 +428,7 @@ impl Flights {
             let Some(flight) = self.land(slot) else { continue };
             match flight.ticket {
                 Some(ticket) => self.hand_over(flight, ticket, outcome, waited, server),
-                None => settle(&flight, outcome, waited),
+                None => correct_record(flight.gate, flight.answered, outcome, waited),
             }
         }
     }
@@ -554,11 +548,6 @@ impl Flights {
 
 fn id_of(arrived: &Arrived) -> String {
     Request::parse(&arrived.request).map(|request| request.id().to_owned()).unwrap_or_default()
-}
-
-/// What those may hold that wait for an executor, and as much those that wait for rows, and those for the inline lane.
-pub(crate) fn memory_to_wait() -> usize {
-    settings::MAX_WAITING.get() as usize
 }
 
 /// What a route may have of the executors that the others leave, in percent.

@@ -10,7 +10,7 @@ use ::gateway::{Arrived, Server, Ticket};
 use changes::Moment;
 use dispatch::{REQUEST, TicketMap};
 
-use super::flights::memory_to_wait;
+use super::budget::memory_to_wait;
 
 /// Those that wait, by what they ask for.
 #[derive(Default)]

@@ -25,8 +25,9 @@ use shared::routes::{Measured, RouteCounters};
 use shared::settings::{self, Inline as Mode};
 use shared::{now_us, shared};
 
+use super::budget::NO_ROOM;
 use super::deadline::{self, Outcome};
-use super::flights::{Flights, NO_ROOM};
+use super::flights::Flights;
 use super::refusals::Refused;
 use super::shared_transaction::SharedTransaction;
 

@@ -8,7 +8,7 @@ use message::Request;
 use problem::Problem;
 use shared::shared;
 
-use super::flights::NO_ROOM;
+use super::budget::NO_ROOM;
 use super::inline::is_short;
 use super::refusals::Refused;
 use super::remembered::{Given, Known};

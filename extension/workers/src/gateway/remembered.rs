@@ -4,6 +4,7 @@
 //! answer is kept. What is not there is run by an executor, which notes what it reads. So short requests leave the inline lane for that,
 //! unless it does not pay: where answers change more often than they are asked for, or cannot be kept.
 
+mod age;
 mod shown_bytes;
 mod whole;
 
@@ -22,8 +23,9 @@ use request::reads::Read;
 use session::{file_settings, own_transaction};
 use shared::{settings, shared};
 
-use super::flights::KEPT;
+use super::budget::KEPT;
 use super::followers::{Follower, Followers};
+use age::Age;
 pub(crate) use whole::Given;
 use whole::Whole;
 
@@ -60,14 +62,6 @@ struct Answer {
     read: Read,
     /// If it depends on the time.
     age: Option<Age>,
-}
-
-/// How old an answer is, and may become.
-#[derive(Clone, Copy)]
-pub(crate) struct Age {
-    /// Before its run.
-    begun: Instant,
-    most: Duration,
 }
 
 /// What is known of a route.
@@ -425,12 +419,6 @@ impl Answer {
             Verdict::Perform => Some(self.whole.as_ref()?.given(self.age, now)),
             Verdict::Failed => None,
         }
-    }
-}
-
-impl Age {
-    fn allows(self, now: Instant) -> bool {
-        now.saturating_duration_since(self.begun) <= self.most
     }
 }
 

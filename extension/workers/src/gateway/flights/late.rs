@@ -3,14 +3,13 @@
 use std::time::{Duration, Instant};
 
 use ::gateway::Server;
-use exchange::{Cancel, Outcome};
+use exchange::Cancel;
 use problem::Problem;
-use request::later::LATER;
-use shared::routes::Unrun;
 use shared::settings;
 
-use super::{Flight, Flights};
-use crate::gateway::refusals::{Refused, counters};
+use super::Flights;
+use super::records::{expired, waited_too_long};
+use crate::gateway::refusals::Refused;
 
 /// How long a request may take to end once it is cancelled, before it is answered without waiting for it.
 const GRACE: Duration = Duration::from_secs(1);
@@ -69,32 +68,6 @@ impl Flights {
         let exchange = flight.exchange;
         self.stop(slot, exchange);
     }
-}
-
-/// What has become of a request whose client was not waiting any more. Its executor has recorded the status that it meant
-/// to answer with.
-pub(super) fn settle(flight: &Flight, outcome: Outcome, waited: Duration) {
-    let (Some(counters), Some(answered)) = (counters(flight.gate), flight.answered) else { return };
-    match outcome {
-        Outcome::Answered(code) => counters.correct((code & !LATER) as u16, answered),
-        Outcome::Died => counters.record_unrun(&Unrun { status: answered, cancelled: true, waited }),
-    }
-}
-
-/// Records a request whose client has left before it ran; as one that is cancelled while it runs.
-pub(super) fn record_left(gate: u32, since: Instant) {
-    if let Some(counters) = counters(gate) {
-        counters.record_unrun(&Unrun { status: 504, cancelled: true, waited: since.elapsed() });
-    }
-}
-
-/// For the records: no executor was free in time.
-pub(super) fn expired(waited: Duration) -> Unrun {
-    Unrun { status: 503, cancelled: true, waited }
-}
-
-pub(super) fn waited_too_long() -> Problem {
-    Problem::new(503, "no executor was free in time")
 }
 
 fn too_slow() -> Problem {

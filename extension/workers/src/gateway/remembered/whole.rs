@@ -6,7 +6,7 @@ use ::gateway::{SMALL_REPLY, Server, Ticket};
 use bytes::Bytes;
 use message::Response;
 
-use super::Age;
+use super::age::Age;
 
 /// An answer that is kept.
 pub(super) struct Whole {
