@@ -1,7 +1,7 @@
 //! `http.call`: a request in the transaction of a session that asks for it. It runs as it would in a worker, of the routes and functions
 //! as this transaction has made them, in a subtransaction: what fails leaves nothing.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 
 use message::Request;
 use problem::Access;
@@ -12,6 +12,7 @@ use session::invalidations;
 use session::leftovers::give_up_opened;
 use session::request_transaction::{Scope, check_constraints};
 
+pub use super::current::take_endpoint;
 use super::open::OpenPlans;
 use super::reads::{self, Named};
 use super::receiver::Receiver;
@@ -24,18 +25,6 @@ thread_local! {
     static WATCHES: Cell<bool> = const { Cell::new(false) };
     /// Whether it sees the start of plans as well.
     static RECORDS: Cell<bool> = const { Cell::new(false) };
-    /// What has answered the last request.
-    static ENDPOINT: RefCell<Option<String>> = const { RefCell::new(None) };
-}
-
-/// Notes what answers the request.
-pub(crate) fn note_endpoint(title: &str) {
-    ENDPOINT.set(Some(title.to_owned()));
-}
-
-/// The route or query handler that has answered the last request, such as `GET /users/{handle}`; none if none has.
-pub fn take_endpoint() -> Option<String> {
-    ENDPOINT.take()
 }
 
 /// Runs the request. Returns the response, a [`message::Response`].

@@ -1,7 +1,7 @@
 //! The request that this process is running: what `http.current_request()` and its kin read.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::c_char;
 use std::net::IpAddr;
 
@@ -99,4 +99,19 @@ pub(crate) unsafe fn path_parameters() -> *mut c_char {
     let text = serde_json::Value::Object(object).to_string();
     // SAFETY: inside a guard; running out of memory alone can raise, and leaks the text.
     unsafe { c_string(&text) }
+}
+
+thread_local! {
+    /// The title of what has answered the last request of `http.call`.
+    static ENDPOINT: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Notes what answers the request.
+pub(crate) fn note_endpoint(title: &str) {
+    ENDPOINT.set(Some(title.to_owned()));
+}
+
+/// The route or query handler that has answered the last request, such as `GET /users/{handle}`; none if none has.
+pub fn take_endpoint() -> Option<String> {
+    ENDPOINT.take()
 }

@@ -13,19 +13,15 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use conditions::{Preconditions, Validators, Verdict};
-use message::{Malformed, Request, Response};
+use conditions::Preconditions;
+use message::Request;
 use pg::guard::PgError;
-use problem::{Access, Problem};
+use problem::Access;
 use router::{Match, Router};
-use session::request_transaction::Scope;
-use session::{identity, invalidations, leftovers};
+use session::invalidations;
 
 use super::current::PathParameter;
 use super::endpoint::Endpoint;
-use super::error_context::ErrorContext;
-use super::receiver::Answer;
-use super::run::{Job, Mishap};
 
 /// What a write has to find.
 pub(crate) struct Guard<'g> {
@@ -34,12 +30,12 @@ pub(crate) struct Guard<'g> {
     /// What answers GET there; none if it is what answers the write.
     pub endpoint: Option<&'g mut Endpoint>,
     /// The parameters of its path.
-    path: Vec<PathParameter<'g>>,
+    pub(super) path: Vec<PathParameter<'g>>,
     /// The request that asks for what is there.
-    message: Vec<u8>,
-    preconditions: Preconditions<'g>,
+    pub(super) message: Vec<u8>,
+    pub(super) preconditions: Preconditions<'g>,
     /// [`invalidations::epoch`] when the transaction began.
-    epoch: u64,
+    pub(super) epoch: u64,
     /// Whether this is not the first try.
     pub again: bool,
 }
@@ -83,7 +79,8 @@ impl<'g> Guard<'g> {
         }
     }
 
-    fn is_outdated(&self) -> bool {
+    /// Whether catalogs have changed since its transaction began, and it is the first try.
+    pub(super) fn is_outdated(&self) -> bool {
         !self.again && invalidations::epoch() != self.epoch
     }
 }
@@ -111,101 +108,11 @@ fn hash(path: &str) -> u64 {
     hasher.finish()
 }
 
-fn outdated() -> PgError {
+/// Has the whole request run again.
+pub(super) fn outdated() -> PgError {
     PgError {
         sqlstate: *b"40001",
         message: "tables or functions have changed while the request ran".into(),
         ..PgError::default()
     }
-}
-
-impl Job<'_, '_> {
-    /// Whether there is what the request names. To be asked when its transaction has begun.
-    ///
-    /// # Safety
-    /// As for [`Job::run`], inside the write's transaction.
-    pub(crate) unsafe fn look(
-        &mut self,
-        own: &mut Endpoint,
-        context: &ErrorContext<'_>,
-    ) -> Result<bool, Mishap> {
-        let Some(mut guard) = self.guard.take() else { return Ok(true) };
-        guard.epoch = invalidations::epoch();
-        // SAFETY: by contract.
-        let verdict = unsafe { self.judge(&mut guard, own, context) };
-        let is_outdated = guard.is_outdated();
-        self.guard = Some(guard);
-        match verdict? {
-            Verdict::Perform => Ok(true),
-            _ if is_outdated => Err(Mishap::Error(outdated())),
-            _ => Ok(false),
-        }
-    }
-
-    /// Asks for what is there, as its own role, and compares.
-    unsafe fn judge(
-        &mut self,
-        guard: &mut Guard<'_>,
-        own: &mut Endpoint,
-        context: &ErrorContext<'_>,
-    ) -> Result<Verdict, Mishap> {
-        let endpoint = guard.endpoint.as_deref_mut().unwrap_or(own);
-        let (role, search_path) = (endpoint.registration.role, endpoint.registration.search_path.clone());
-        let request = Request::parse(&guard.message).map_err(unreadable)?;
-        let mut job = Job {
-            request: &request,
-            types: self.types,
-            identity: self.identity,
-            access: Access::ReadOnly,
-            scope: Scope::Nested { read_only: true },
-            shown: false,
-            client: self.client,
-            open: self.open,
-            receiver: self.receiver,
-            preconditions: Some(Preconditions::default()),
-            guard: None,
-            records: false,
-            keeps: false,
-            called: self.called,
-        };
-        // SAFETY: by contract; what is called raises through pgrx's guards.
-        let answer = unsafe {
-            let run = || identity::assumed(role, &search_path, || job.run_once(endpoint, &guard.path));
-            context.guarded(run)?
-        };
-        let status = match &answer {
-            Ok(Answer::Response(status)) => *status,
-            Ok(_) => 404,
-            Err(mishap) => job.status_of(mishap),
-        };
-        if !self.called {
-            // SAFETY: as above: the write must find nothing of it.
-            unsafe { context.guarded(|| leftovers::give_up_in_transaction())? };
-        }
-        match (status, answer) {
-            (404 | 410, _) => Ok(guard.preconditions.judge(false, None)),
-            (_, Err(mishap)) => Err(mishap),
-            (200..400, Ok(_)) => judge_response(&guard.preconditions, &self.receiver.buffer),
-            (status, Ok(_)) => {
-                let path = self.request.path();
-                let detail = format!("what is to be changed cannot be read: GET {path} is answered so");
-                Err(Mishap::Problem(Problem::new(status, detail)))
-            }
-        }
-    }
-}
-
-/// What becomes of a write where GET is answered so.
-fn judge_response(preconditions: &Preconditions<'_>, response: &[u8]) -> Result<Verdict, Mishap> {
-    let response = Response::parse(response).map_err(unreadable)?;
-    let header = |name: &[u8]| {
-        response.headers().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value)
-    };
-    let there = Validators { tag: header(b"etag"), last_modified: header(b"last-modified") };
-    Ok(preconditions.judge(false, Some(there)))
-}
-
-/// Both are bytes of our own.
-fn unreadable(error: Malformed) -> Mishap {
-    Mishap::Problem(Problem::new(500, error.to_string()))
 }

@@ -15,9 +15,10 @@
 //! - [`receiver`]: from the rows to the response, with [`rows`] and [`body`] where they become JSON.
 //! - [`request_log`]: requests in the log. [`grants`]: which grant a refusal is about. [`proxies`]: whose a request is.
 //! - [`apart`]: functions that run apart from requests: jobs. [`error_context`]: what runs, for errors.
-//! - [`guard`]: writes that say what they are to find.
-//! - [`reads`]: what an answer has read, with [`read_plans`] and [`read_inputs`]; [`read_functions`] and [`plpgsql_steps`]: what PL/pgSQL
-//!   computes without a plan; [`read_conversions`]: texts that mean another moment tomorrow.
+//! - [`guard`]: writes that say what they are to find; [`guarded`]: whether they find it.
+//! - [`reads`]: what an answer has read, with [`read_plans`] and [`read_inputs`]; [`read_functions`], [`plpgsql_plugin`] and [`plpgsql_steps`]: what
+//!   PL/pgSQL computes without a plan; [`fixed_functions`]: which functions change by commits alone; [`read_conversions`]: texts that mean another
+//!   moment tomorrow; [`recording`]: what was noted so far.
 //! - [`caching`]: what a route says of answers that are kept.
 //! - [`later`]: answers that wait for rows. [`types`]: the extension's own types.
 //!
@@ -40,9 +41,11 @@ mod effects;
 pub mod endpoint;
 mod error_context;
 mod execute;
+mod fixed_functions;
 pub mod function;
 mod grants;
 mod guard;
+mod guarded;
 pub mod inputs;
 pub mod json;
 pub mod later;
@@ -50,6 +53,7 @@ pub mod make_plan;
 pub mod open;
 pub mod params;
 pub mod plan;
+mod plpgsql_plugin;
 mod plpgsql_steps;
 mod product_calls;
 pub mod proxies;
@@ -62,6 +66,7 @@ mod read_types;
 pub mod reads;
 pub mod ready;
 pub mod receiver;
+pub mod recording;
 pub mod relation;
 mod request_log;
 pub mod rows;

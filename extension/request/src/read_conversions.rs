@@ -6,8 +6,8 @@
 use pg::catalog::is_users;
 use pgrx::pg_sys::{self, Oid, TupleDesc};
 
-use super::read_plans::{is_fixed, obstacle_of};
-use super::reads::{Obstacle, is_in_the_way};
+use super::fixed_functions::{is_fixed, obstacle_of};
+use super::recording::{Obstacle, is_in_the_way};
 
 /// Whether a text, as a value of a type, means the same tomorrow, as long as no commit changes settings or catalogs.
 ///

@@ -7,10 +7,9 @@
 //! A debugger or a profiler that is the plugin stays it; then functions in PL/pgSQL are not looked into. A function that fails ends unseen: the
 //! error ends the request, or is caught, which is an obstacle by itself.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::ffi::c_void;
-use std::ptr::null_mut;
 
 use pg::entry::callback;
 use pg::list::{list_length, nth};
@@ -21,17 +20,11 @@ use pgrx::pg_sys::{self, Oid, PLpgSQL_datum as Datum, PLpgSQL_expr as Expression
 
 use super::plpgsql_steps::{Source, Step, Target, each_step};
 use super::read_conversions::{is_plain, obstacle_between, obstacle_between_columns, types};
-use super::read_literals;
 use super::read_plans::look_at_expression;
-use super::reads::{Obstacle, blame, is_blamed, records};
+use super::recording::{Obstacle, blame, is_blamed, records};
+use super::{plpgsql_plugin, read_literals};
 
 thread_local! {
-    /// Where PL/pgSQL looks for its plugin.
-    static PLACE: Cell<*mut *mut c_void> = const { Cell::new(null_mut()) };
-    /// The plugin, which PL/pgSQL writes into.
-    static PLUGIN: Cell<*mut pg_sys::PLpgSQL_plugin> = const { Cell::new(null_mut()) };
-    /// The function that was let pass last because it will tell.
-    static RELIED_ON: Cell<Option<Oid>> = const { Cell::new(None) };
     /// What was looked at since the record began.
     static SEEN: RefCell<HashSet<*const c_void>> = RefCell::default();
 }
@@ -39,47 +32,15 @@ thread_local! {
 /// Begins to look, if nobody else is the plugin.
 pub(super) fn begin() {
     at_subtransaction_end(part_ended);
-    if PLUGIN.get().is_null() {
-        let plugin = pg_sys::PLpgSQL_plugin { func_end: Some(function_ended), ..Default::default() };
-        PLUGIN.set(Box::leak(Box::new(plugin)));
-        // SAFETY: on the main thread; it lives as long as the process.
-        PLACE.set(unsafe { pg_sys::find_rendezvous_variable(c"PLpgSQL_plugin".as_ptr()) });
-    }
     SEEN.with_borrow_mut(HashSet::clear);
-    RELIED_ON.set(None);
-    if is_free() {
-        // SAFETY: as above.
-        unsafe { *PLACE.get() = PLUGIN.get().cast() };
-    }
+    plpgsql_plugin::begin(function_ended);
 }
 
-/// Ends to look. Whoever has become the plugin meanwhile has heard of functions in our place.
+/// Ends to look. Another plugin, which has come meanwhile, has heard of functions in our place.
 pub(super) fn end() {
-    if is_ours() {
-        // SAFETY: on the main thread; PL/pgSQL takes null for none.
-        unsafe { *PLACE.get() = null_mut() };
-    } else if let Some(function) = RELIED_ON.get() {
+    if let Some(function) = plpgsql_plugin::end() {
         blame(Obstacle::Closed(function));
     }
-}
-
-/// Whether a function in PL/pgSQL will tell what it reads when it runs.
-pub(super) fn will_tell(function: Oid) -> bool {
-    let tells = is_ours();
-    if tells {
-        RELIED_ON.set(Some(function));
-    }
-    tells
-}
-
-fn is_free() -> bool {
-    // SAFETY: on the main thread; see `begin`.
-    unsafe { (*PLACE.get()).is_null() }
-}
-
-fn is_ours() -> bool {
-    // SAFETY: as above.
-    !PLACE.get().is_null() && unsafe { *PLACE.get() == PLUGIN.get().cast() }
 }
 
 /// What has failed may be well tomorrow, and what it had read is not known.

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use message::Request;
 
-use super::reads::{Obstacle, blame, records};
+use super::recording::{Obstacle, blame, records};
 
 /// A part of a request. Names of headers are in lower case.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

@@ -14,7 +14,7 @@ use pgrx::pg_sys::{self, List, Oid};
 use session::invalidations;
 
 use super::plan::{Origin, Plan};
-use super::reads::{Obstacle, blame};
+use super::recording::{Obstacle, blame};
 
 thread_local! {
     /// The text of a plan that starts and was made from a tree: it only shows what that has.

@@ -8,9 +8,9 @@ use pg::catalog::is_users;
 use pg::list::{list_length, nth};
 use pgrx::pg_sys::{self, Node, Oid};
 
+use super::fixed_functions::obstacle_of;
 use super::read_conversions::{columns, types};
-use super::read_plans::obstacle_of;
-use super::reads::{Obstacle, blame, is_in_the_way};
+use super::recording::{Obstacle, blame, is_in_the_way};
 
 /// `BTORDER_PROC` of access/nbtree.h.
 const BTREE_ORDER: i16 = 1;

@@ -10,8 +10,7 @@
 //! Statements of PostgreSQL's are known, and so are functions in SQL. Those of PL/pgSQL have expressions that start no plan, and are looked through when
 //! they end ([`read_functions`](super::read_functions)).
 
-use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
+use std::cell::Cell;
 use std::ffi::c_char;
 
 use changes::{Moment, Thing};
@@ -27,70 +26,15 @@ use super::inputs::{Argument, Input};
 use super::plan::Plan;
 use super::read_conversions::{is_moment, is_plain, is_read_alike};
 use super::read_inputs::{ReadInput, take_noted};
+pub use super::recording::Obstacle;
+use super::recording::{self, MOST, blame, records};
 use super::{read_functions, read_inputs, read_literals, read_plans};
 
-/// Why it cannot be known whether an answer still holds.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Obstacle {
-    /// It writes, or locks rows.
-    Writes,
-    /// It reads a relation of a kind whose changes are no commits of this database: of a foreign server, temporary, a sequence.
-    Relation(Oid),
-    /// It reads a catalog.
-    Catalog(Oid),
-    /// It takes a sample of a table.
-    Sample,
-    /// It reads where a row lies, or which transaction has written it.
-    SystemColumn,
-    /// It calls a volatile function.
-    Volatile(Oid),
-    /// It calls a function of PostgreSQL's whose result depends on more than its arguments and settings.
-    Stable(Oid),
-    /// It calls a function that cannot be looked into.
-    Closed(Oid),
-    /// It calls an aggregate of a user's.
-    Aggregate(Oid),
-    /// It asks for the time.
-    Time,
-    /// It checks a domain's constraints.
-    Domain(Oid),
-    /// A part of its plan is not known here.
-    Node,
-    /// A text may mean another moment tomorrow.
-    Moment(Oid),
-    /// It takes the whole request.
-    Request,
-    /// A column is written by a function of a user's.
-    Column(Oid),
-    /// It reads more relations than are noted.
-    Many,
-    /// It takes more parts of the request than are noted, or one of a strange name.
-    Inputs,
-    /// It takes a header or a cookie that `vary` does not name.
-    Unnamed,
-    /// Settings of its role have changed, and could not be read.
-    Settings,
-    /// Its transaction is serializable.
-    Transaction,
-    /// It has caught an error.
-    Error,
-}
-
-/// Relations that are noted.
-const MOST: usize = 1024;
-
 thread_local! {
-    static RECORDS: Cell<bool> = const { Cell::new(false) };
     /// [`changes::now`] when it began.
     static SINCE: Cell<u64> = const { Cell::new(0) };
     /// The same when the request was taken, before anything was learned for it; none where none is.
     static TAKEN: Cell<Option<u64>> = const { Cell::new(None) };
-    static OBSTACLE: Cell<Option<Obstacle>> = const { Cell::new(None) };
-    /// Whether the answer may depend on the time, as long as nothing else is in the way.
-    static MAY_AGE: Cell<bool> = const { Cell::new(false) };
-    /// Whether it does.
-    static AGES: Cell<bool> = const { Cell::new(false) };
-    static RELATIONS: RefCell<HashSet<Oid>> = RefCell::default();
 }
 
 /// What an answer has read.
@@ -163,22 +107,16 @@ pub fn taken() {
 /// Begins to record. To be called before the transaction's snapshot is taken. A route whose answers are kept has said what they vary by,
 /// and whether they may be old.
 pub(crate) fn begin(caching: Option<&Caching>) {
-    OBSTACLE.set(None);
-    AGES.set(false);
-    MAY_AGE.set(caching.is_some_and(|caching| caching.max_age.is_some()));
+    recording::clear(caching.is_some_and(|caching| caching.max_age.is_some()));
     read_inputs::begin(caching.map(|caching| caching.vary.as_slice()));
-    RELATIONS.with_borrow_mut(|relations| {
-        relations.clear();
-        relations.reserve(MOST);
-    });
     SINCE.set(TAKEN.get().unwrap_or_else(|| changes::now().number()));
     read_functions::begin();
-    RECORDS.set(true);
+    recording::start();
 }
 
 /// Records no more. False if nothing was recorded.
 fn stop() -> bool {
-    let was_recorded = RECORDS.replace(false);
+    let was_recorded = recording::stop();
     if was_recorded {
         read_functions::end();
     }
@@ -190,15 +128,15 @@ pub fn end() -> Option<Result<Read, Obstacle>> {
     if !stop() {
         return None;
     }
-    Some(match OBSTACLE.take() {
+    Some(match recording::obstacle() {
         Some(obstacle) => Err(obstacle),
-        None => Ok(RELATIONS.with_borrow(|relations| {
+        None => Ok(recording::with_relations(|relations| {
             let relations = relations.iter().copied().chain(invalidations::tables());
             let mut things: Vec<Thing> = relations.map(changes::relation).collect();
             things.sort_unstable();
             things.dedup();
             let (since, settings) = (Moment::of_number(SINCE.get()), file_settings::fingerprint());
-            Read { since, things, inputs: take_noted(), settings, ages: AGES.get() }
+            Read { since, things, inputs: take_noted(), settings, ages: recording::ages() }
         })),
     })
 }
@@ -218,9 +156,9 @@ pub(crate) fn end_named() -> Option<Named> {
     if !stop() {
         return None;
     }
-    let mut relations: Vec<Oid> = RELATIONS.take().into_iter().collect();
+    let mut relations: Vec<Oid> = recording::with_relations(|relations| relations.iter().copied().collect());
     relations.sort_unstable_by_key(|relation| relation.to_u32());
-    Some(Named { relations, inputs: take_noted(), obstacle: OBSTACLE.take() })
+    Some(Named { relations, inputs: take_noted(), obstacle: recording::obstacle() })
 }
 
 /// Tells the counters of a route why its answers are not known to hold, if so.
@@ -228,8 +166,8 @@ pub(crate) fn end_named() -> Option<Named> {
 /// # Safety
 /// Inside a guard and a transaction; errors unwind.
 pub(crate) unsafe fn tell(counters: Option<&RouteCounters>) {
-    let Some(counters) = counters.filter(|_| RECORDS.get()) else { return };
-    match OBSTACLE.get() {
+    let Some(counters) = counters.filter(|_| records()) else { return };
+    match recording::obstacle() {
         Some(obstacle) => {
             let reason = registry::hash((obstacle, read_inputs::unnamed()));
             // SAFETY: by contract.
@@ -239,52 +177,12 @@ pub(crate) unsafe fn tell(counters: Option<&RouteCounters>) {
     }
 }
 
-/// Whether a run is recorded.
-pub(crate) fn records() -> bool {
-    RECORDS.get()
-}
-
-/// Whether it is known already that it cannot be known.
-pub(crate) fn is_blamed() -> bool {
-    OBSTACLE.get().is_some()
-}
-
-/// Notes why it cannot be known; the first reason counts.
-pub(crate) fn blame(obstacle: Obstacle) {
-    if is_in_the_way(obstacle) && OBSTACLE.get().is_none() {
-        OBSTACLE.set(Some(obstacle));
-    }
-}
-
-/// Whether something is an obstacle to this answer. Where answers may be old, the time is none, and it is noted that it was asked for.
-pub(crate) fn is_in_the_way(obstacle: Obstacle) -> bool {
-    let is_allowed = MAY_AGE.get() && obstacle.is_the_time();
-    if is_allowed {
-        AGES.set(true);
-    }
-    !is_allowed
-}
-
-/// Notes a relation.
-pub(crate) fn note(relation: Oid) {
-    let is_noted = RELATIONS.with_borrow_mut(|relations| {
-        let has_room = relations.len() < MOST || relations.contains(&relation);
-        if has_room {
-            relations.insert(relation);
-        }
-        has_room
-    });
-    if !is_noted {
-        blame(Obstacle::Many);
-    }
-}
-
 /// Notes what a plan that starts will read, and what its text says.
 ///
 /// # Safety
 /// Inside a guard and a transaction; errors unwind or jump, and nothing is owned meanwhile.
 pub(crate) unsafe fn note_plan(statement: *const pg_sys::PlannedStmt, text: *const c_char) {
-    if RECORDS.get() {
+    if records() {
         // SAFETY: by contract.
         unsafe {
             read_plans::look(statement);
@@ -305,7 +203,7 @@ pub(crate) unsafe fn note_ends(
     arguments: Option<&[Argument]>,
     path: &[PathParameter<'_>],
 ) {
-    if !RECORDS.get() {
+    if !records() {
         return;
     }
     let names = arguments.into_iter().flatten().filter_map(|argument| argument.name.as_deref());
@@ -347,38 +245,7 @@ unsafe fn means_one_thing(of_type: Oid, value: &Value<'_>) -> bool {
     unsafe { is_read_alike(one) }
 }
 
-/// Functions of PostgreSQL's, by number, that depend on their arguments, on settings and on the time: clocks, `age` of today, the zone of an
-/// hour of today, texts that may be `now`.
-const OF_TIME: [u32; 14] =
-    [274, 1084, 1143, 1150, 1299, 1312, 1350, 1386, 2037, 2047, 2059, 2647, 2648, 2649];
-
 impl Obstacle {
-    /// Whether it is the time and nothing else.
-    fn is_the_time(self) -> bool {
-        use pg_sys::*;
-        match self {
-            Obstacle::Time => true,
-            Obstacle::Stable(function) | Obstacle::Volatile(function) => OF_TIME.contains(&function.to_u32()),
-            Obstacle::Moment(of_type) => matches!(
-                of_type,
-                DATEOID
-                    | TIMEOID
-                    | TIMETZOID
-                    | TIMESTAMPOID
-                    | TIMESTAMPTZOID
-                    | DATEARRAYOID
-                    | TIMEARRAYOID
-                    | TIMETZARRAYOID
-                    | TIMESTAMPARRAYOID
-                    | TIMESTAMPTZARRAYOID
-                    | DATERANGEOID
-                    | TSRANGEOID
-                    | TSTZRANGEOID
-            ),
-            _ => false,
-        }
-    }
-
     /// What it is, for people.
     ///
     /// # Safety

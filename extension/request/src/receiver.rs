@@ -15,7 +15,7 @@ use pgrx::pg_sys::{self, Datum};
 use super::body::{Body, Fault};
 use super::caching::Outward;
 use super::plan::Plan;
-use super::reads;
+use super::recording::{is_blamed, records};
 use super::rows::{Columns, contents, jsonb_text};
 use super::shape::{MediaType, Shape};
 use super::types::Types;
@@ -378,7 +378,7 @@ impl Receiver {
         let has = |name: &[u8]| headers.iter().any(|header| header.name.eq_ignore_ascii_case(name));
         let control = outward.filter(|_| !has(b"cache-control"));
         let control = control.map(|outward| {
-            let lasting = outward.lasting.as_ref().filter(|_| reads::records() && !reads::is_blamed());
+            let lasting = outward.lasting.as_ref().filter(|_| records() && !is_blamed());
             let value = lasting.unwrap_or(&outward.cache_control).as_bytes();
             Header { name: b"cache-control", value }
         });

@@ -10,7 +10,7 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::varlena::{vardata_any, varsize_any_exhdr};
 
 use super::body::Body;
-use super::read_plans::is_fixed;
+use super::fixed_functions::is_fixed;
 
 /// How the columns of a plan's rows are written.
 pub struct Columns {

@@ -18,7 +18,6 @@ use shared::settings;
 
 use super::bound_value::Bound;
 use super::caching::Outward;
-use super::call;
 use super::called::{self, Called};
 use super::current::{self, PathParameter};
 use super::endpoint::{Endpoint, Plans};
@@ -30,9 +29,9 @@ use super::inputs::Argument;
 use super::open::OpenPlans;
 use super::params::{self, RequestSource};
 use super::plan::{Origin, Plan};
-use super::reads::Obstacle;
 use super::ready::{add_plan, is_ready, make_ready, plan_for};
 use super::receiver::{Answer, Receiver};
+use super::recording::{self, Obstacle};
 use super::request_log::{Shown, Whose};
 use super::types::Types;
 use super::{arguments, grants, later, reads};
@@ -144,7 +143,7 @@ impl Job<'_, '_> {
         let role = endpoint.registration.role;
         let search_path = endpoint.registration.search_path.clone();
         authority::check_caller(role, &endpoint.title.to_string_lossy());
-        call::note_endpoint(&endpoint.title.to_string_lossy());
+        current::note_endpoint(&endpoint.title.to_string_lossy());
         if let Some(endpoint) = self.guard.as_ref().and_then(|guard| guard.endpoint.as_deref()) {
             authority::check_caller(endpoint.registration.role, &endpoint.title.to_string_lossy());
         }
@@ -279,7 +278,7 @@ impl Job<'_, '_> {
         if self.records {
             reads::begin(endpoint.registration.caching.as_ref());
             if !self.called && !self.identity.is_certain() {
-                reads::blame(Obstacle::Settings);
+                recording::blame(Obstacle::Settings);
             }
         }
         let mut begun = None;
