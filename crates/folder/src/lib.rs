@@ -3,7 +3,7 @@
 //! - [`manifest`]: the file `howdah.toml`.
 //! - [`text`]: the text of a file, whoever has saved it: line ends, byte order mark, what psql alone understands.
 //! - [`own`]: what is the folder's own, and is opened: no links, pipes or devices.
-//! - [`files`]: the files, by what they are for.
+//! - [`files`]: the files, by what they are for; [`places_in_text`]: where a statement of one is, a line, a character.
 //! - [`plan`]: what has to run, beside what the database says has run.
 //! - [`seeds`]: files that fill tables; [`records`]: their rows, in small pieces.
 //! - [`squash`]: migrations that stand for others.
@@ -14,6 +14,7 @@ pub mod example;
 pub mod files;
 pub mod manifest;
 pub mod own;
+pub mod places_in_text;
 pub mod plan;
 pub mod records;
 pub mod seeds;

@@ -2,6 +2,7 @@
 //! and says when it is done. Whoever deploys with steps holds the application's lock over several transactions.
 
 use batches::Batches;
+use folder::places_in_text::line_at;
 use pg::entry::{Call, sql_function};
 use pg::guard::PgError;
 use pg::refuse::{refuse, refuse_with_hint};
@@ -15,7 +16,7 @@ use session::user_settings::keep_role;
 
 use super::application::Application;
 use super::functions::{File, digest_of, keep_text, refuse_here};
-use super::statements::{describe, line_at, set_begin};
+use super::statements::{describe, set_begin};
 use super::step_state::{self, State};
 use super::steps::{self, Found, Step};
 use super::{batch, drift};

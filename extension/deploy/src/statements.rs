@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
 
+use folder::places_in_text::{begin_of, floor, is_not_ok, line_at, offset_of};
 use pg::entry::Returned;
 use pg::guard::{PgError, unwind};
 use pg::list::{list_length, nth};
@@ -58,7 +59,7 @@ pub(crate) fn run_each(text: &str, using: Use, after: impl Fn()) {
             pg_sys::MemoryContextReset(each);
             pg_sys::MemoryContextSwitchTo(each);
             let statement = nth(statements, place).cast::<RawStmt>();
-            let begin = begin_of(&text, (*statement).stmt_location);
+            let begin = begin_of(text.to_bytes(), (*statement).stmt_location);
             STATEMENT.set(begin);
             recorder::answers();
             refuse_unfit((*statement).stmt);
@@ -98,41 +99,6 @@ pub(crate) fn are_same(one: &str, other: &str) -> bool {
         count == list_length(other)
             && (0..count).all(|place| pg_sys::equal(statement(one, place), statement(other, place)))
     }
-}
-
-/// Where a statement's first word is: the parser counts what stands before it as part of it.
-pub(crate) fn begin_of(text: &CStr, location: i32) -> usize {
-    let bytes = text.to_bytes();
-    let mut at = usize::try_from(location).unwrap_or(0).min(bytes.len());
-    loop {
-        let rest = &bytes[at..];
-        let blank = rest.iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == b';').count();
-        let rest = &rest[blank..];
-        at += blank;
-        if rest.starts_with(b"--") {
-            at += rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
-        } else if rest.starts_with(b"/*") {
-            at += comment(rest);
-        } else {
-            return at;
-        }
-    }
-}
-
-/// The length of a comment, which may have others in it.
-fn comment(text: &[u8]) -> usize {
-    let (mut depth, mut at) = (0, 0);
-    while at < text.len() {
-        match &text[at..] {
-            [b'/', b'*', ..] => (depth, at) = (depth + 1, at + 2),
-            [b'*', b'/', ..] => (depth, at) = (depth - 1, at + 2),
-            _ => at += 1,
-        }
-        if depth == 0 {
-            break;
-        }
-    }
-    at
 }
 
 /// An error for what no file may do: end the transaction, become somebody else, read from the client.
@@ -398,14 +364,6 @@ unsafe fn judge(
     Err(Wrong { error, place: failed, columns: types.len() })
 }
 
-/// Whether a line of the Test Anything Protocol, as pgTAP writes it, says that something is not so.
-fn is_not_ok(line: &str) -> bool {
-    let first = line.lines().next().unwrap_or_default();
-    let is_expected = first.contains("# TODO") || first.contains("# SKIP");
-    let is_summary = ["# Looks like you ", "# No tests run!"].iter().any(|words| first.starts_with(words));
-    is_summary || !is_expected && (first == "not ok" || first.starts_with("not ok "))
-}
-
 /// An error of a text as JSON, with its line.
 pub(crate) fn describe(error: &PgError, text: &str) -> Value {
     let more = error.more.as_deref();
@@ -435,18 +393,4 @@ pub(crate) fn describe(error: &PgError, text: &str) -> Value {
         "line": line,
         "column": column,
     })
-}
-
-/// The line in which a byte is, counted from 1.
-pub(crate) fn line_at(text: &str, offset: usize) -> usize {
-    text[..floor(text, offset)].matches('\n').count() + 1
-}
-
-/// The byte at which a character is, counted from 1.
-fn offset_of(text: &str, position: usize) -> usize {
-    text.char_indices().nth(position.saturating_sub(1)).map_or(text.len(), |(offset, _)| offset)
-}
-
-fn floor(text: &str, offset: usize) -> usize {
-    text.floor_char_boundary(offset)
 }

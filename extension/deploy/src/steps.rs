@@ -7,13 +7,12 @@
 use std::ffi::{CStr, CString};
 
 use batches::Batches;
+use folder::places_in_text::begin_of;
 use pg::list::{list_length, nth};
 use pg::refuse::{refuse, refuse_with_hint};
 use pg::text::string;
 use pgrx::pg_sys::{self, List, Node, NodeTag, RangeVar, RawStmt};
 use pgrx::prelude::*;
-
-use super::statements::begin_of;
 
 /// A step, of nodes in the current memory context.
 pub(crate) enum Step {
@@ -117,7 +116,7 @@ pub(crate) fn of(text: &str) -> Option<Found> {
             };
             let Some(step) = step else { continue };
             if count == 1 {
-                let begin = begin_of(&text, (*statement).stmt_location);
+                let begin = begin_of(text.to_bytes(), (*statement).stmt_location);
                 let statement = text.to_string_lossy()[begin..].trim_end().trim_end_matches(';').to_owned();
                 return Some(Found { step, begin, statement });
             }

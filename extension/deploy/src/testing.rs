@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 
+use folder::places_in_text::offset_of_line;
 use pg::entry::sql_function;
 use pg::guard::{PgError, direct, unwind};
 use pg::refuse::refuse;
@@ -176,11 +177,6 @@ fn line_of(context: &str, name: &str) -> Option<usize> {
     let frames = context.lines().filter(|frame| frame.starts_with("PL/pgSQL function "));
     let mut own = frames.filter(|frame| frame.contains(&format!("{name}() line ")));
     own.next_back()?.split(" line ").nth(1)?.split(' ').next()?.parse().ok()
-}
-
-/// Where a line of a body begins, counted from 1.
-fn offset_of_line(body: &str, line: usize) -> usize {
-    body.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum()
 }
 
 /// Runs `work` as the application's owner and undoes it; its error, if it has failed.
