@@ -38,6 +38,7 @@ mod together {
     mod guards;
     mod handler_arms;
     mod histories;
+    mod html;
     mod http2_conformance;
     mod https;
     mod https_by_others;

@@ -75,15 +75,23 @@ pub(super) unsafe fn is_ours(catalog: Oid, object: Oid) -> bool {
     }
 }
 
-/// Whether somebody has made a cast from a type, as we have from none of ours.
+/// Whether somebody has made a cast from a type that calls a function, as we have from none of ours.
 unsafe fn has_casts(of_type: Oid) -> bool {
     const CASTS: i32 = pg_sys::SysCacheIdentifier::CASTSOURCETARGET as i32;
+    /// The place of `castmethod` in pg_cast, which pgrx does not name, and what it says where nothing is called.
+    const METHOD: i16 = 6;
+    const BINARY: u8 = b'b';
     // SAFETY: a look-up inside a transaction.
     unsafe {
         let list = pg_sys::SearchSysCacheList(CASTS, 1, of_type.into(), Datum::from(0), Datum::from(0));
-        let count = (*list).n_members;
+        let members = (*list).members.as_slice((*list).n_members as usize);
+        let calls = members.iter().any(|member| {
+            let mut is_null = false;
+            let tuple = &raw mut (**member).tuple;
+            pg_sys::SysCacheGetAttr(CASTS, tuple, METHOD, &raw mut is_null).value() as u8 != BINARY
+        });
         pg_sys::ReleaseCatCacheList(list);
-        count > 0
+        calls
     }
 }
 

@@ -12,7 +12,7 @@ use super::inputs::{Argument, Input, arguments};
 use super::plan::{Origin, Plan};
 use super::shape::{MediaType, Shape};
 use super::standing::{FunctionVersion, PROCOID, version};
-use super::types::Types;
+use super::types::{Types, is_html};
 use super::{admission, stored_body};
 
 /// A function that answers a route.
@@ -292,7 +292,7 @@ impl Function {
                 | pg_sys::XMLOID
                 | pg_sys::BYTEAOID
                 | pg_sys::VOIDOID
-        )
+        ) || is_html(base)
     }
 
     /// Whether running the body instead of calling the function means the same.
@@ -312,8 +312,9 @@ impl Function {
         let mut typmod = -1;
         // SAFETY: inside a transaction; both types exist.
         unsafe {
+            let is_base = |base: Oid| base == column || is_html(base) && column == pg_sys::TEXTOID;
             column == self.result
-                || (pg_sys::getBaseTypeAndTypmod(self.result, &mut typmod) == column
+                || (is_base(pg_sys::getBaseTypeAndTypmod(self.result, &mut typmod))
                     && typmod == -1
                     && !pg_sys::DomainHasConstraints(self.result))
         }

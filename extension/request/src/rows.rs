@@ -11,6 +11,7 @@ use pgrx::varlena::{vardata_any, varsize_any_exhdr};
 
 use super::body::Body;
 use super::fixed_functions::is_fixed;
+use super::types::is_html;
 
 /// How the columns of a plan's rows are written.
 pub struct Columns {
@@ -200,6 +201,7 @@ unsafe fn kind_of(declared: Oid, memory: pg_sys::MemoryContext) -> Kind {
             pg_sys::DATEOID | pg_sys::TIMESTAMPOID | pg_sys::TIMESTAMPTZOID => Kind::Time(base),
             pg_sys::JSONOID => Kind::Json,
             pg_sys::JSONBOID => Kind::Jsonb,
+            _ if is_html(base) => Kind::Text,
             _ if is_nested(base) => Kind::Nested(to_json(declared, memory)),
             _ => Kind::Other(output(base, memory)),
         }

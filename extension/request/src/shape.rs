@@ -35,12 +35,12 @@ impl MediaType {
     /// JSON.
     pub const JSON: MediaType = MediaType("application/json");
     const BINARY: MediaType = MediaType("application/octet-stream");
+    const HTML: MediaType = MediaType("text/html; charset=utf-8");
     const XML: MediaType = MediaType("application/xml");
 }
 
 /// The domains of schema `http` that stand for a media type.
-const NAMED: [(&str, &str); 8] = [
-    ("html", "text/html; charset=utf-8"),
+const NAMED: [(&str, &str); 7] = [
     ("css", "text/css; charset=utf-8"),
     ("csv", "text/csv; charset=utf-8"),
     ("javascript", "text/javascript; charset=utf-8"),
@@ -73,6 +73,7 @@ impl Shape {
             pg_sys::JSONBOID => Some(Shape::Jsonb),
             pg_sys::BYTEAOID => Some(Shape::Bytes(media.unwrap_or(MediaType::BINARY))),
             pg_sys::VOIDOID => Some(Shape::Void),
+            _ if base == types.html => Some(Shape::Text(media.unwrap_or(MediaType::HTML))),
             _ => None,
         }
     }

@@ -17,6 +17,8 @@ pub struct Types {
     pub response: Oid,
     /// `http.file`
     pub file: Oid,
+    /// `http.html`
+    pub html: Oid,
     /// Descriptor of `http.header`; lives as long as the process.
     pub header_row: pg_sys::TupleDesc,
     /// Descriptor of `http.request`; lives as long as the process.
@@ -44,9 +46,11 @@ impl Types {
             let request = named(schema, c"request");
             let response = named(schema, c"response");
             let file = named(schema, c"file");
-            let known = KNOWN.get().filter(|known| {
-                (known.header, known.request, known.response, known.file) == (header, request, response, file)
-            });
+            let html = named(schema, c"html");
+            let all = [header, request, response, file, html];
+            let known = KNOWN
+                .get()
+                .filter(|known| [known.header, known.request, known.response, known.file, known.html] == all);
             if let Some(known) = known {
                 return known;
             }
@@ -56,6 +60,7 @@ impl Types {
                 request,
                 response,
                 file,
+                html,
                 header_row: descriptor(header),
                 request_row: descriptor(request),
                 response_row: descriptor(response),
@@ -65,6 +70,11 @@ impl Types {
             types
         }
     }
+}
+
+/// Whether a type is `http.html`, whose values are those of text. False in a process that has looked up no types.
+pub(crate) fn is_html(of_type: Oid) -> bool {
+    KNOWN.get().is_some_and(|types| types.html == of_type)
 }
 
 unsafe fn named(schema: Oid, name: &std::ffi::CStr) -> Oid {

@@ -32,8 +32,6 @@ comment on type http.file is 'An uploaded file; name and type are the client''s 
 
 -- A function that returns one of these answers with this content type. So does a domain of your own whose
 -- name is a media type: create domain "image/png" as bytea.
-create domain http.html as text;
-comment on domain http.html is 'text/html; charset=utf-8';
 create domain http.css as text;
 comment on domain http.css is 'text/css; charset=utf-8';
 create domain http.csv as text;

@@ -16,6 +16,12 @@ language sql immutable parallel safe
 return row(status, 'text/plain; charset=utf-8', headers, http.as_bytes(body))::http.response;
 comment on function http.response(text, integer, http.header[]) is 'A response whose body is text, as text/plain';
 
+create function http.response(body http.html, status integer default null, headers http.header[] default null)
+returns http.response
+language sql immutable parallel safe
+return row(status, 'text/html; charset=utf-8', headers, http.as_bytes(body::text))::http.response;
+comment on function http.response(http.html, integer, http.header[]) is 'A response whose body is HTML';
+
 create function http.response(body json, status integer default null, headers http.header[] default null)
 returns http.response
 language sql immutable parallel safe

@@ -1,0 +1,205 @@
+//! The type `http.html`: text is not taken for it unasked, it is not lost, and everything else is as with text.
+
+use cluster::postgres::Client;
+use howdah_tests::platform::{Platform, wait_for};
+
+fn value(session: &mut Client, query: &str) -> String {
+    let row = session.query_one(query, &[]).unwrap_or_else(|error| panic!("{error:?}\n{query}"));
+    row.get::<_, Option<String>>(0).unwrap_or_else(|| "null".into())
+}
+
+fn code(session: &mut Client, statement: &str) -> String {
+    let error = session.batch_execute(statement).expect_err(statement);
+    error.code().map_or_else(|| error.to_string(), |code| code.code().to_owned())
+}
+
+const PARTS: &str = "
+    create table part (id integer primary key, body http.html, words text);
+    insert into part values (1, '<b>1</b>', 'one'), (2, '<b>2</b>', 'two'), (3, null, 'three'), (4, '<b>1</b>', null);
+    create function card(title text, body http.html) returns http.html language sql immutable
+      return format('<h2>%s</h2>%s', http.escape(title), body);
+    grant select on part to howdah_web";
+
+#[test]
+fn text_is_never_taken_for_it_unasked() {
+    let platform = Platform::start();
+    platform.sql(PARTS);
+    let mut session = platform.session();
+    for statement in [
+        "select card('x', words) from part",
+        "select card('x', words::varchar) from part",
+        "select card('x', format('%s', words)) from part",
+        "select card('x', to_json(words)) from part",
+        "select case when id = 1 then body else words end from part",
+        "select coalesce(body, words) from part",
+        "select body from part union select words from part",
+        "select body = words from part",
+        "select http.html_agg(words, '') from part",
+        "select body || 1 from part",
+        "select array[body, words] from part",
+        "select greatest(body, words) from part",
+        "create function wrong() returns http.html language sql return (select body from part union all select words from part limit 1)",
+        "create view wrong as select body from part union all select words from part",
+        "prepare wrong(text) as select card('x', $1)",
+    ] {
+        let code = code(&mut session, statement);
+        assert!(["42883", "42804", "42725", "42846"].contains(&&*code), "{statement}: {code}");
+    }
+    // Beside text it is text, which is escaped where it is shown.
+    for mixed in ["body || words", "words || body", "concat(body, words)"] {
+        let of_type = value(&mut session, &format!("select pg_typeof({mixed})::text from part where id = 1"));
+        assert_eq!(of_type, "text", "{mixed}");
+    }
+    // Who says it, has it.
+    for said in ["words::http.html", "'<i>literal</i>'", "cast(words as http.html)", "null"] {
+        value(&mut session, &format!("select card('x', {said})::text from part where id = 1"));
+    }
+}
+
+#[test]
+fn it_is_not_lost_where_values_of_it_come_together() {
+    let platform = Platform::start();
+    platform.sql(PARTS);
+    let mut session = platform.session();
+    for kept in [
+        "body || body",
+        "body || '<hr>'",
+        "'<hr>' || body",
+        "case when id = 1 then body else '' end",
+        "case when id = 2 then '' else body end",
+        "coalesce(body, '<hr>')",
+        "nullif(body, '')",
+        "greatest(body, '')",
+        "(array[body, '<hr>'])[1]",
+        "(select body union select '<hr>' limit 1)",
+        "(select distinct body)",
+        "(select http.html_agg(p.body, '' order by p.id) from part p)",
+        "card('x', body)",
+        "card('x', card('y', '<hr>'))",
+        "(select (p).body from part p where id = 1)",
+    ] {
+        let of_type = value(&mut session, &format!("select pg_typeof({kept})::text from part where id = 1"));
+        assert_eq!(of_type, "http.html", "{kept}");
+    }
+    // What the operators and the aggregate give is what those of text do, in any collation.
+    session
+        .batch_execute(
+            "create table text_pair (a text, b text);
+         insert into text_pair select p.a, q.a
+         from unnest(array['', 'a', 'A', 'ä', 'z', '<b>', 'a%', '_', E'\\n', repeat('x', 3000), null]) p (a),
+           unnest(array['', 'a', 'A', 'ä', 'z', '<b>', 'a%', '_', E'\\n', repeat('x', 3000), null]) q (a)",
+        )
+        .unwrap();
+    for operator in ["=", "<>", "<", "<=", ">", ">=", "||", "is distinct from"] {
+        let query = format!(
+            "select count(*)::text from text_pair
+             where (a {operator} b)::text is distinct from (a::http.html {operator} b::http.html)::text"
+        );
+        assert_eq!(value(&mut session, &query), "0", "{operator}");
+    }
+    for operator in ["like", "not like"] {
+        let query = format!(
+            "select count(*)::text from text_pair where (a {operator} b) is distinct from (a::http.html {operator} b)"
+        );
+        assert_eq!(value(&mut session, &query), "0", "{operator}");
+    }
+    for (html, text) in [
+        (
+            "http.html_agg(a::http.html, b::http.html order by a collate \"C\", b)::text",
+            "string_agg(a, b order by a collate \"C\", b)",
+        ),
+        ("string_agg(distinct a::http.html::text, ',')", "string_agg(distinct a, ',')"),
+        ("array_agg(a::http.html order by a::http.html)::text", "array_agg(a order by a)::text"),
+        ("to_json(array_agg(a::http.html order by b, a))::text", "to_json(array_agg(a order by b, a))::text"),
+        ("json_agg(row(a::http.html) order by b, a)::text", "json_agg(row(a) order by b, a)::text"),
+        (
+            "md5(string_agg(http.html_send(a::http.html)::text, '' order by b, a))",
+            "md5(string_agg(textsend(a)::text, '' order by b, a))",
+        ),
+    ] {
+        let query = |what: &str| format!("select {what} from text_pair");
+        assert_eq!(value(&mut session, &query(html)), value(&mut session, &query(text)), "{html}");
+    }
+    session
+        .batch_execute(
+            "create index on part (body); create unique index on part (body, id);
+         set enable_seqscan = off; select * from part where body = '<b>2</b>';
+         create table copied as table part; create temporary table in_between (like part including all);
+         alter table part alter words type http.html using words::http.html",
+        )
+        .unwrap();
+}
+
+#[test]
+fn functions_answer_with_it_as_they_did_wherever_they_run() {
+    let platform = Platform::with(&[("howdah.inline_threshold", "100000")]);
+    platform.sql(PARTS);
+    platform.sql(
+        "create function by_text(id integer) returns http.html language sql stable
+           return (select format('<p>%s</p>', words) from part where part.id = by_text.id);
+         create function by_string(id integer) returns http.html language sql stable as
+           'select ''<p>'' || words || ''</p>'' from part where part.id = $1';
+         create function by_html(id integer) returns http.html language sql stable
+           return (select card(words, body) from part where part.id = by_html.id);
+         create function by_plpgsql(id integer) returns http.html language plpgsql stable as $$
+           declare page http.html := '<p>';
+           begin
+             page := page || (select '<b>'::http.html || http.escape(words)::http.html from part where part.id = by_plpgsql.id);
+             return page || '</p>';
+           end $$;
+         create domain fragment as http.html;
+         create function by_domain(id integer) returns fragment language sql stable
+           return (select body from part where part.id = by_domain.id);
+         create function by_response(id integer) returns http.response language sql stable
+           return (select http.response(body, 201) from part where part.id = by_response.id);
+         create function rows() returns setof part language sql stable as 'select * from part order by id';
+         create function takes(body http.html) returns http.html language sql immutable return '<i>' || body || '</i>';
+         create function nothing() returns http.html language sql stable return null;
+         select http.route('GET', '/' || name || '/{id}', name) from unnest(array['by_text', 'by_string', 'by_html', 'by_plpgsql',
+           'by_domain', 'by_response']) name;
+         select http.route('GET', '/rows', 'rows'), http.route('GET', '/takes', 'takes'), http.route('GET', '/nothing', 'nothing')",
+    );
+    let expected = [
+        ("/by_text/1", 200, "<p>one</p>"),
+        ("/by_string/2", 200, "<p>two</p>"),
+        ("/by_html/1", 200, "<h2>one</h2><b>1</b>"),
+        ("/by_plpgsql/1", 200, "<p><b>one</p>"),
+        ("/by_domain/2", 200, "<b>2</b>"),
+        ("/by_domain/3", 404, ""),
+        ("/by_response/1", 201, "<b>1</b>"),
+        ("/takes?body=%3Cb%3E", 200, "<i><b></i>"),
+        ("/nothing", 404, ""),
+    ];
+    let ask = || {
+        for (path, status, body) in expected {
+            let reply = platform.get(path);
+            assert_eq!(reply.status, status, "{path}: {}", reply.text());
+            if status < 300 {
+                assert_eq!(
+                    (reply.text().as_str(), reply.header("content-type")),
+                    (body, Some("text/html; charset=utf-8")),
+                    "{path}"
+                );
+            }
+        }
+    };
+    ask();
+    assert_eq!(
+        platform.get("/rows").text(),
+        r#"[{"id":1,"body":"<b>1</b>","words":"one"},{"id":2,"body":"<b>2</b>","words":"two"},{"id":3,"body":null,"words":"three"},{"id":4,"body":"<b>1</b>","words":null}]"#
+    );
+    // Reads run in the gateway, pages among them.
+    wait_for("they run in the gateway", || {
+        ask();
+        platform.get("/rows");
+        platform.count("http.stats where pattern <> '/by_response/{id}' and inline = 0") == 0
+    });
+    // They are kept until what they have read changes.
+    platform.sql("select http.cache('GET', '/by_html/{id}')");
+    wait_for("an answer is kept", || {
+        platform.get("/by_html/1");
+        platform.count("http.stats where pattern = '/by_html/{id}' and cached > 0") == 1
+    });
+    platform.sql("update part set words = 'first' where id = 1");
+    assert_eq!(platform.get("/by_html/1").text(), "<h2>first</h2><b>1</b>");
+}
