@@ -110,19 +110,9 @@ pub(crate) fn run_live(mut folder: Folder, address: &Address) -> Result<Loaded> 
     let source = &Source::Folder(folder);
     let mut report = Report::new(false);
     let done = Run { options, address, source, end: End::Commit, is_code }.attempts("", &mut report)?;
-    let Done::Ran(number) = done else { return Ok(Loaded::Same) };
+    let Done::Ran(_) = done else { return Ok(Loaded::Same) };
     let mut transaction = begin(&mut client)?;
-    transaction.execute(
-        "delete from deploy.deployment d where d.application = $1 and d.note = $2 and d.number < $3",
-        &[&name, &DEVELOPED, &number],
-    )?;
-    transaction.execute(
-        "delete from deploy.content c where c.application = $1 and not exists (
-           select from deploy.file f where f.application = c.application and f.digest = c.digest)
-           and not exists (select from deploy.migration m where m.application = c.application and m.digest = c.digest)
-           and not exists (select from deploy.step s where s.application = c.application and s.digest = c.digest)",
-        &[&name],
-    )?;
+    transaction.execute("select deploy.keep_last($1, $2)", &[&name, &DEVELOPED])?;
     transaction.commit()?;
     Ok(Loaded::Live { is_first: deployed.number == 0 })
 }
@@ -140,19 +130,7 @@ pub(crate) fn drop_application(address: &Address, name: &str) -> Result<()> {
         "select pg_catalog.format('drop schema if exists %I cascade', a.schema_name) from deploy.application a where a.name = $1",
         &[&name],
     )?;
-    for table in ["http.route", "http.handler"] {
-        transaction.execute(
-            &format!(
-                "delete from {table} r using deploy.application a
-                 where a.name = $1 and r.owner = pg_catalog.pg_get_userbyid(a.owner::pg_catalog.oid)"
-            ),
-            &[&name],
-        )?;
-    }
-    transaction.execute(
-        "select job.unmake(k.id) from job.kind k join deploy.application a on k.owner = a.owner where a.name = $1",
-        &[&name],
-    )?;
+    transaction.execute("select deploy.unregister_all($1)", &[&name])?;
     transaction.execute("select deploy.drop_application($1)", &[&name])?;
     if let Some(statement) = schema {
         transaction.batch_execute(statement.get(0))?;

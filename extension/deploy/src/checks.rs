@@ -51,7 +51,7 @@ pub(crate) fn double(deployment: &Deployment) -> Vec<Value> {
 /// Routes that cannot be served, with their files, roles and errors.
 const UNREADY: &str = "select o.path, format('route %s %s cannot be served as %s: %s', u.method, u.pattern, r.role, u.error), u.detail, u.hint
     from deploy.unready_routes($2) u
-    join http.route r on r.method = u.method and r.pattern = u.pattern
+    join deploy.registered r on r.type = 'route' and r.names = array[u.method, u.pattern]
     join deploy.object o on o.application = $1 and o.type = 'route' and o.names = array[u.method, u.pattern]";
 
 /// Routes of the application that requests would find broken.

@@ -375,13 +375,9 @@ impl File<'_> {
                  union
                  select $1, $2, n.type, array_remove(array[n.first, n.second], null), '{}'::text[]
                  from unnest($6::text[], $7::text[], $8::text[]) n (type, first, second)
-                 where n.type = 'route' and exists (
-                     select from http.route r where r.method = n.first and r.pattern = n.second and r.owner = $9)
-                   or n.type = 'handler' and exists (select from http.handler h where h.name = n.first and h.owner = $9)
-                   or n.type = 'job' and exists (
-                     select from job.kind k where k.name = n.first and pg_get_userbyid(k.owner) = $9)
-                   or n.type = 'schedule' and exists (
-                     select from job.timetable s where s.name = n.first and pg_get_userbyid(s.owner) = $9)
+                 where exists (
+                   select from deploy.registered g
+                   where g.type = n.type and g.names = array_remove(array[n.first, n.second], null) and g.owner = $9)
                  on conflict (application, path, type, names, arguments) do update set is_stale = false, is_drifted = false"
             ),
             &[

@@ -93,15 +93,10 @@ sql_function!(
         let application = Application::required(call.need_text(0, "application"));
         give_rows(
             call,
-            "select s.method || ' ' || s.pattern, s.requests, s.server_errors from http.stats s join deploy.object o
-               on o.type = 'route' and o.names[1] = s.method and o.names[2] = s.pattern
-             join http.route r on r.method = s.method and r.pattern = s.pattern and r.owner = $2
-             where o.application = $1 and s.kind = 'route'
-             union all
-             select 'handler ' || s.pattern, s.requests, s.server_errors from http.stats s join deploy.object o
-               on o.type = 'handler' and o.names[1] = s.pattern
-             join http.handler h on h.name = s.pattern and h.owner = $2
-             where o.application = $1 and s.kind = 'handler'",
+            "select case when s.type = 'route' then '' else s.type || ' ' end || array_to_string(s.names, ' '), s.requests, s.server_errors
+             from deploy.requested s join deploy.object o on o.type = s.type and o.names = s.names
+             join deploy.registered r on r.type = s.type and r.names = s.names and r.owner = $2
+             where o.application = $1",
             &[application.name.as_str().into(), name_of(application.owner).into()],
             |row| Ok(columns![row.get::<String>(1)?, row.get::<i64>(2)?, row.get::<i64>(3)?]),
         )

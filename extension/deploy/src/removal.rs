@@ -4,10 +4,8 @@
 use std::collections::BTreeSet;
 
 use pg::guard::PgError;
-use pg::refuse::refuse_with_hint;
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::Oid;
-use pgrx::prelude::*;
 use session::authority::{name_of, rows_as_owner, run_as_owner, value_as_owner};
 use session::deployer::as_deployer;
 
@@ -251,77 +249,11 @@ fn refuse_loss(application: &Application, object: &Object) -> Result<(), PgError
     })
 }
 
-/// Which of what an application has registered goes, as a condition on its rows `d` of `deploy.object`.
-macro_rules! goes {
-    ($kind:literal) => {
-        concat!(
-            "d.application = $1 and d.type = '",
-            $kind,
-            "' and case when $2 is null then d.is_stale and not exists (
-                select from deploy.object again where again.application = d.application and again.type = d.type
-                  and again.names = d.names and not again.is_stale)
-              else d.path = $2 end"
-        )
-    };
-}
-
-/// Routes, query handlers and schedules that go. Whoever has one of that name now may be another.
-const UNREGISTER: [&str; 3] = [
-    concat!(
-        "delete from http.route r using deploy.object d
-         where r.method = d.names[1] and r.pattern = d.names[2] and r.owner = $3 and ",
-        goes!("route"),
-        " returning deploy.label(d)"
-    ),
-    concat!(
-        "delete from http.handler h using deploy.object d where h.name = d.names[1] and h.owner = $3 and ",
-        goes!("handler"),
-        " returning deploy.label(d)"
-    ),
-    concat!(
-        "delete from job.timetable s using deploy.object d where s.name = d.names[1] and pg_get_userbyid(s.owner) = $3 and ",
-        goes!("schedule"),
-        " returning deploy.label(d)"
-    ),
-];
-
-/// Removes routes, query handlers, schedules and kinds of jobs of the application.
+/// Takes back routes, query handlers, schedules and kinds of jobs of the application. An error if jobs of a kind wait: nobody would run them.
 fn unregister(application: &Application, path: Option<&str>, removed: &mut Removed) {
-    for statement in UNREGISTER {
-        removed.objects.extend(rows_as_owner(
-            statement,
-            &[application.name.as_str().into(), path.into(), name_of(application.owner).into()],
-            |row| row.get::<String>(1).ok()?,
-        ));
-    }
-    undefine(application, path, removed);
-}
-
-/// Kinds of jobs that go; whether jobs of them wait.
-const UNDEFINED: &str = concat!(
-    "select k.id, k.name, job.has_jobs(k.id) from job.kind k join deploy.object d on k.name = d.names[1]
-     where pg_get_userbyid(k.owner) = $3 and ",
-    goes!("job")
-);
-
-/// Removes kinds of jobs of the application. An error if jobs of one wait: nobody would run them.
-fn undefine(application: &Application, path: Option<&str>, removed: &mut Removed) {
-    let gone = rows_as_owner(
-        UNDEFINED,
+    removed.objects.extend(rows_as_owner(
+        "select deploy.unregister_gone($1, $2, $3)",
         &[application.name.as_str().into(), path.into(), name_of(application.owner).into()],
-        |row| Some((row.get::<i32>(1).ok()??, row.get::<String>(2).ok()??, row.get::<bool>(3).ok()??)),
-    );
-    for (id, name, has_jobs) in gone {
-        if has_jobs {
-            refuse_with_hint(
-                PgSqlErrorCode::ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST,
-                &format!("there are jobs of kind {name}, which is gone from the folder"),
-                &format!(
-                    "Let them run before, or throw them away: select job.undefine('{name}', with_jobs => true)."
-                ),
-            );
-        }
-        run_as_owner("select job.unmake($1)", &[id.into()]);
-        removed.objects.push(format!("job {name}"));
-    }
+        |row| row.get::<String>(1).ok()?,
+    ));
 }

@@ -1,0 +1,106 @@
+-- What is registered with this extension, and is no object of PostgreSQL's: routes, query handlers, kinds of jobs, schedules. The one place in
+-- which deployments know of them.
+
+create view deploy.registered as
+select 'route' as type, array[r.method, r.pattern] as names, r.owner::text as owner, r.role::text as role from http.route r
+union all
+select 'handler', array[h.name], h.owner::text, h.role::text from http.handler h
+union all
+select 'schedule', array[s.name], pg_catalog.pg_get_userbyid(s.owner)::text, null from job.timetable s
+union all
+select 'job', array[k.name], pg_catalog.pg_get_userbyid(k.owner)::text, k.role::text from job.kind k;
+comment on view deploy.registered is 'Routes, query handlers, schedules and kinds of jobs, with the roles that own them and that they run as';
+revoke all on deploy.registered from public;
+
+create view deploy.requested as
+select s.kind as type, array_remove(array[s.method, s.pattern], null) as names, s.requests, s.server_errors from http.stats s;
+comment on view deploy.requested is 'How often routes and query handlers were asked, and have failed';
+revoke all on deploy.requested from public;
+
+create function deploy.unregister(type text, names text[], with_jobs boolean) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $body$
+declare
+  kind integer;
+begin
+  case unregister.type
+    when 'route' then
+      delete from http.route r where r.method = unregister.names[1] and r.pattern = unregister.names[2];
+    when 'handler' then
+      delete from http.handler h where h.name = unregister.names[1];
+    when 'schedule' then
+      delete from job.timetable s where s.name = unregister.names[1];
+    when 'job' then
+      select k.id into kind from job.kind k where k.name = unregister.names[1];
+      if not unregister.with_jobs and job.has_jobs(kind) then
+        raise 'there are jobs of kind %, which is gone from the folder', unregister.names[1]
+        using errcode = 'dependent_objects_still_exist',
+          hint = format('Let them run before, or throw them away: select job.undefine(%L, with_jobs => true).', unregister.names[1]);
+      end if;
+      perform job.unmake(kind);
+  end case;
+end
+$body$;
+comment on function deploy.unregister(text, text[], boolean) is 'Takes back what was registered; of a kind with its jobs, or an error if there are some';
+
+create function deploy.unregister_gone(application text, path text, owner text) returns setof text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $body$
+declare
+  gone record;
+begin
+  for gone in
+    select g.type, g.names, deploy.label(d) as label
+    from deploy.object d join deploy.registered g on g.type = d.type and g.names = d.names and g.owner = unregister_gone.owner
+    where d.application = unregister_gone.application and case
+      when unregister_gone.path is not null then d.path = unregister_gone.path
+      else d.is_stale and not exists (
+        select from deploy.object again
+        where again.application = d.application and again.type = d.type and again.names = d.names and not again.is_stale)
+      end
+    -- A kind last: with it go its schedules.
+    order by array_position(array['route', 'handler', 'schedule', 'job'], g.type), g.names
+  loop
+    perform deploy.unregister(gone.type, gone.names, false);
+    return next gone.label;
+  end loop;
+end
+$body$;
+comment on function deploy.unregister_gone(text, text, text) is
+  'Takes back what a file of an application has registered, or what none registers any more, if it is the owner''s still';
+
+create function deploy.unregister_all(application text) returns void
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $body$
+  select deploy.unregister(g.type, g.names, true)
+  from (
+    select r.type, r.names
+    from deploy.registered r join deploy.application a on r.owner = pg_get_userbyid(a.owner)
+    where a.name = unregister_all.application
+    order by array_position(array['route', 'handler', 'schedule', 'job'], r.type)) g
+$body$;
+comment on function deploy.unregister_all(text) is 'Takes back all that the owner of an application has registered, with its jobs';
+
+create function deploy.keep_last(application text, note text) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $body$
+begin
+  delete from deploy.deployment d
+  where d.application = keep_last.application and d.note = keep_last.note and d.number < (
+    select max(l.number) from deploy.deployment l where l.application = keep_last.application);
+  delete from deploy.content c
+  where c.application = keep_last.application
+    and not exists (select from deploy.file f where f.application = c.application and f.digest = c.digest)
+    and not exists (select from deploy.migration m where m.application = c.application and m.digest = c.digest)
+    and not exists (select from deploy.step s where s.application = c.application and s.digest = c.digest);
+end
+$body$;
+comment on function deploy.keep_last(text, text) is 'Forgets earlier deployments of a note, and what none has any more';
+
+revoke all on function
+  deploy.unregister(text, text[], boolean), deploy.unregister_gone(text, text, text), deploy.unregister_all(text), deploy.keep_last(text, text)
+from public;
