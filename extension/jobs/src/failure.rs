@@ -12,6 +12,7 @@ use queue::definition::Definition;
 use queue::items::{self, Fate, Found, Item};
 use schedule::Priority;
 use serde_json::json;
+use serde_json::value::RawValue;
 use session::authority::run_as_owner;
 use session::log_rate;
 use session::own_transaction::transaction;
@@ -202,12 +203,25 @@ impl Failed<'_> {
             "sqlstate": error.sqlstate(),
             "message": cut(&error.message),
         });
-        let told = told.to_string();
-        let told = format!(r#"{},"arguments":{arguments}}}"#, told.strip_suffix('}').unwrap_or(&told));
+        let told = serde_json::to_string(&Alert { told, arguments: raw(arguments) }).unwrap_or_default();
         // SAFETY: inside a transaction.
         let arguments = unsafe { entry::jsonb_of(&told) };
         New { kind: &kind, priority: kind.priority, arguments, at: 0, root: None, key: None }.put(0);
     }
+}
+
+/// The arguments of a job that alerts.
+#[derive(serde::Serialize)]
+struct Alert<'a> {
+    #[serde(flatten)]
+    told: serde_json::Value,
+    /// Those of the job that is dead, as they are.
+    arguments: &'a RawValue,
+}
+
+/// The text of a jsonb, as JSON that is not looked into.
+fn raw(arguments: &str) -> &RawValue {
+    serde_json::from_str(arguments).unwrap_or(RawValue::NULL)
 }
 
 /// Claims the job of an attempt that has failed, which has been free since; false if it is gone. Whoever has taken it meanwhile gives it
@@ -231,7 +245,7 @@ fn asked_for(error: &PgError) -> Option<i64> {
     if error.sqlstate != RETRY {
         return None;
     }
-    error.detail.as_ref()?.split(' ').next()?.parse().ok()
+    schedule::retry_after(error.detail.as_deref()?)
 }
 
 /// Makes the job of an item a dead one: its id, its priority, and how many attempts it has had. What its queue had of it.

@@ -204,7 +204,7 @@ sql_function!(
         unwind(PgError {
             sqlstate: RETRY,
             message,
-            detail: Some(format!("{microseconds} microseconds from now")),
+            detail: Some(schedule::retry_detail(microseconds)),
             ..PgError::default()
         })
     }
