@@ -274,6 +274,30 @@ fn who_interrupts_a_deployment_keeps_nothing_and_holds_nothing() {
 }
 
 #[test]
+fn a_deployment_whose_watching_session_is_lost_is_watched_by_another() {
+    let shop = Application::of(&[ITEMS]);
+    shop.ok("deploy");
+    shop.write("migrations/2.sql", "alter table item add column n int;\nselect pg_sleep(600);\n");
+    let deploying = shop
+        .command("deploy", "postgres", &["--locks", "1"])
+        .stderr(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let sleeps = "pg_stat_activity where wait_event = 'PgSleep'";
+    wait_for("it sleeps", || shop.platform.count(sleeps) == 1);
+    // It shows its query in one moment of a few.
+    let kill = "select count(pg_terminate_backend(pid))::text from pg_stat_activity where query like 'with k as materialized%'";
+    wait_for("its watcher is killed", || shop.value(kill) == "1");
+    // Who waits for the table gets it, as the deployment is cancelled for that.
+    assert_eq!(shop.value("select count(*)::text from shop.item"), "0");
+    wait_for("it is tried again", || shop.platform.count(sleeps) == 1);
+    Command::new("kill").args(["-INT", &deploying.id().to_string()]).status().unwrap();
+    let said = deploying.wait_with_output().unwrap().stderr;
+    assert_eq!(text(&said).matches("another looks from now on").count(), 1, "{}", text(&said));
+}
+
+#[test]
 fn lines_go_on_while_applications_are_deployed_and_none_is_written_by_two_of_them() {
     let function = |name: &str, number: usize| {
         (

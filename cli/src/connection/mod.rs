@@ -144,6 +144,12 @@ impl Address {
         Ok(client)
     }
 
+    /// Makes further sessions, also in another thread.
+    pub(crate) fn connector(&self) -> impl Fn() -> Option<Client> + Send + 'static {
+        let (config, tls) = (self.config.clone(), self.tls.clone());
+        move || config.connect(tls.clone()).ok()
+    }
+
     /// How to cancel what a session does.
     pub(crate) fn canceller(&self, token: CancelToken) -> impl Fn() + Send + 'static {
         let tls = self.tls.clone();

@@ -14,7 +14,7 @@ use super::report::Report;
 use super::server::{Drift, Finished, Ran, Stop, call, drift, refuse_problems, state};
 use super::source::Source;
 use super::target::said;
-use super::watcher::{Seen, Watcher};
+use super::watcher::{Seen, Session, Watcher};
 use crate::arguments::Deploy;
 use crate::connection::{Address, NOTICED, begin, settings_for};
 use crate::failure::Failure;
@@ -135,7 +135,8 @@ impl Attempt<'_> {
         let pid: i32 = transaction.query_one("select pg_catalog.pg_backend_pid()", &[])?.get(0);
         let cancel = self.address.canceller(transaction.cancel_token());
         let relations = locks.before.clone();
-        Ok(Watcher::start(self.address.connect()?, pid, cancel, relations, self.options.locks))
+        let session = Session { client: self.address.connect()?, connect: self.address.connector() };
+        Ok(Watcher::start(session, pid, cancel, relations, self.options.locks))
     }
 
     /// What has become of it, by what was seen from outside.

@@ -10,9 +10,28 @@ use cluster::postgres::Client;
 use super::interrupt;
 use super::locks::MODES;
 use crate::connection::begin;
+use crate::screen::complain;
 
 /// How often it looks.
 const LOOK: Duration = Duration::from_millis(25);
+/// How often it tries to have another session.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// A session that looks, and how to have another once it is lost.
+pub(crate) struct Session<C> {
+    pub(crate) client: Client,
+    pub(crate) connect: C,
+}
+
+impl<C: Fn() -> Option<Client>> Session<C> {
+    /// Another session in place of one that is lost.
+    fn renew(&mut self) {
+        if let Some(client) = (self.connect)() {
+            self.client = client;
+            complain("the session was lost that looks what the deployment locks; another looks from now on");
+        }
+    }
+}
 
 /// What was seen.
 #[derive(Clone, Default)]
@@ -34,7 +53,7 @@ impl Watcher {
     /// Watches the session of process `pid`. Once others have waited for `longest` for what it has locked, of these relations, its
     /// statements are cancelled.
     pub(crate) fn start(
-        mut client: Client,
+        mut session: Session<impl Fn() -> Option<Client> + Send + 'static>,
         pid: i32,
         cancel: impl Fn() + Send + 'static,
         relations: Vec<u32>,
@@ -44,14 +63,20 @@ impl Watcher {
         let (end, ended) = mpsc::channel();
         let watched = Arc::clone(&seen);
         let thread = thread::spawn(move || {
-            let mut since: Option<Instant> = None;
+            let (mut since, mut tried): (Option<Instant>, Option<Instant>) = (None, None);
             while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
                 if interrupt::was_noticed() {
                     cancel();
                     continue;
                 }
-                // Without a session it still hears of Ctrl-C.
-                let Ok(look) = look(&mut client, pid, &relations) else { continue };
+                let Ok(look) = look(&mut session.client, pid, &relations) else {
+                    // Without a session it still hears of Ctrl-C.
+                    if session.client.is_closed() && tried.is_none_or(|tried| tried.elapsed() > AGAIN) {
+                        tried = Some(Instant::now());
+                        session.renew();
+                    }
+                    continue;
+                };
                 let mut seen = watched.lock().unwrap_or_else(PoisonError::into_inner);
                 seen.holder = look.holder.or(seen.holder.take());
                 let Some(lock) = look.lock else {
