@@ -6,7 +6,7 @@ use pgrx::prelude::*;
 use session::authority::{run_as_owner, value_as_owner};
 
 use super::application::Application;
-use super::functions::{File, digest_of, files_of, keep_text, refuse_here};
+use super::file::{File, digest_of, files_of, keep_text, refuse_here};
 use super::statements;
 
 sql_function!(

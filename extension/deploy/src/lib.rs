@@ -15,7 +15,7 @@
 //! - [`seeding`]: rows of files; [`seed_rows`]: how they are read and put into a table.
 //! - [`trial`]: a deployment that is only tried.
 //! - [`drift`]: what was changed by hand.
-//! - [`functions`]: the functions of schema `deploy` that deploy; [`reading`]: those that read.
+//! - [`file`]: a file, and running it; [`functions`]: the functions of schema `deploy` that deploy; [`reading`]: those that read.
 //!
 //! As whom and with what settings it runs is `session::deployer`'s. Whoever calls the functions must be allowed to become the owner;
 //! rows are written as the extension's owner, so that nobody else writes history. This crate knows no folders and no HTTP: routes are
@@ -28,6 +28,7 @@ mod checker;
 mod checks;
 mod comparisons;
 mod drift;
+mod file;
 mod functions;
 mod kept;
 mod new_values;

@@ -15,7 +15,7 @@ use session::subtransaction::attempted;
 use session::user_settings::keep_role;
 
 use super::application::Application;
-use super::functions::{File, digest_of, keep_text, refuse_here};
+use super::file::{File, digest_of, keep_text, refuse_here};
 use super::statements::{describe, set_begin};
 use super::step_state::{self, State};
 use super::steps::{self, Found, Step};

@@ -11,7 +11,7 @@ use session::authority::rows_as_owner;
 use session::deployer::as_deployer;
 
 use super::application::Application;
-use super::functions::refuse_here;
+use super::file::refuse_here;
 use super::seed_rows::{self, Column, Insert};
 use super::statements::{self, Use, describe};
 

@@ -17,7 +17,7 @@ use session::subtransaction::attempted;
 
 use super::application::Application;
 use super::comparisons;
-use super::functions::{File, refuse_here};
+use super::file::{File, refuse_here};
 use super::recorder::{self, Made, recorded};
 use super::statements::{self, Use, describe};
 
