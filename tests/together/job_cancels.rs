@@ -236,3 +236,96 @@ fn a_crash_before_the_commit_of_a_cancel_leaves_the_job() {
     wait_for("it is done", || platform.count(&format!("ran where job = {id}")) == 1);
     assert_eq!(platform.count("job.dead_jobs"), 0);
 }
+
+#[test]
+fn a_job_that_cancels_itself_does_not_happen_and_none_of_its_batch_is_cancelled_by_another() {
+    let platform = Platform::start();
+    platform.sql(
+        "create table effect (job bigint, said boolean);
+         create function own() returns void language plpgsql as $$
+           begin
+             insert into effect select id from job.current();
+             perform job.cancel((select id from job.current()));
+             perform pg_sleep(10);
+           end $$;
+         create function of_batch(victim bigint default null) returns void language plpgsql as $$
+           begin
+             insert into effect select id from job.current();
+             if victim is not null then perform job.cancel(victim); end if;
+           end $$;
+         create table late (job bigint);
+         create function too_late() returns trigger language plpgsql as $$
+           begin insert into effect values (new.job, job.cancel(new.job)); return null; end $$;
+         create constraint trigger late after insert on late deferrable initially deferred for each row execute function too_late();
+         create function at_commit() returns void language sql as 'insert into late select id from job.current()';
+         select job.define('own', 'own', role => 'postgres'), job.define('owns', 'own', role => 'postgres', batch => 10),
+           job.define('batch', 'of_batch', role => 'postgres', batch => 10, attempts => 1),
+           job.define('late', 'at_commit', role => 'postgres')",
+    );
+    platform.sql("select job.enqueue('own'), job.enqueue('owns')");
+    wait_for("both are dead", || platform.count("job.dead_jobs where reason = 'cancelled'") == 2);
+    assert_eq!(platform.count("effect"), 0);
+    // Those before it and behind it run as they do; the one that asks has failed.
+    platform.sql("select job.pause('batch')");
+    platform.sql(
+        "do $$ declare first bigint; last bigint; begin
+           first := job.enqueue('batch');
+           last := job.enqueue('batch', jsonb_build_object('victim', first));
+           perform job.enqueue('batch', jsonb_build_object('victim', last + 2 * (last - first)));
+           perform job.enqueue('batch');
+         end $$",
+    );
+    platform.sql("select job.resume('batch')");
+    wait_for("all have ended", || platform.count("job.kinds where waiting + running > 0") == 0);
+    let dead = platform.count("job.dead_jobs where kind = 'batch' and sqlstate = '55000'");
+    assert_eq!((dead, platform.count("effect")), (2, 2));
+    // At its commit it is too late.
+    platform.sql("truncate effect; select job.enqueue('late')");
+    wait_for("it is done", || platform.count("effect where not said") == 1);
+    assert_eq!(platform.count("job.dead_jobs where kind = 'late'"), 0);
+}
+
+#[test]
+fn a_cancel_that_is_committed_outlives_a_crash_of_who_writes_it_down() {
+    let platform = Platform::start();
+    platform.sql(HELD);
+    let id = running(&platform, "wait");
+    let pid: i32 = platform.value("select pid::text from job.running").unwrap().parse().unwrap();
+    let mut holder = platform.session();
+    holder.batch_execute("begin; lock table job.dead in exclusive mode").unwrap();
+    assert_eq!(platform.value(&format!("select job.cancel({id})")).as_deref(), Some("t"));
+    wait_for("it is being written down", || {
+        platform.count(&format!("pg_locks where pid = {pid} and not granted")) == 1
+    });
+    let began = platform.began();
+    // SAFETY: a signal to a process of the server that this test has started.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+    wait_for("the server is back", || {
+        let session = platform.cluster.connect("app").ok();
+        let back = session.and_then(|mut session| session.query_one(SERVER_BEGAN, &[]).ok());
+        back.is_some_and(|row| row.get::<_, String>(0) != began)
+    });
+    platform.sql("insert into let_go values (true)");
+    wait_for("it is dead", || {
+        platform.count(&format!("job.dead_jobs where id = {id} and reason = 'cancelled'")) == 1
+    });
+    assert_eq!(platform.count("ran"), 0);
+}
+
+#[test]
+fn cancels_that_are_rolled_back_cost_no_attempt_however_short_locks_are_waited_for() {
+    let platform = Platform::start();
+    platform.sql(HELD);
+    platform.sql(
+        "alter role howdah_web set lock_timeout = '100ms'; select job.define('wait', 'waits', attempts => 1)",
+    );
+    let mut session = platform.session();
+    let id = running(&platform, "wait");
+    session.batch_execute("begin").unwrap();
+    session.query_one("select job.cancel($1)", &[&id]).unwrap();
+    platform.sql("insert into let_go values (true)");
+    wait_for("it waits with its commit", || waits_for_a_lock(&platform));
+    session.batch_execute("select pg_sleep(0.3); rollback").unwrap();
+    wait_for("it is done", || platform.count(&format!("ran where job = {id}")) == 1);
+    assert_eq!(platform.count("job.dead_jobs"), 0);
+}

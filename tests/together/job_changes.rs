@@ -289,3 +289,43 @@ fn the_first_job_of_a_priority_keeps_nobody_from_changing_the_kind() {
     sender.batch_execute("rollback").unwrap();
     assert_eq!(platform.count("job.kind_queue"), 1);
 }
+
+#[test]
+fn a_kind_is_not_removed_beside_the_first_job_of_a_priority_and_no_job_is_enqueued_beside_its_removal() {
+    let platform = Platform::start();
+    platform.sql("create function work() returns void language sql as ''");
+    for isolation in ["read committed", "repeatable read"] {
+        platform.sql("select job.define('work', 'work')");
+        platform.sql("select job.pause('work')");
+        let mut sender = platform.session();
+        sender.batch_execute("begin; select job.enqueue('work', priority => 'high')").unwrap();
+        let mut remover = platform.session();
+        let begin = format!("begin isolation level {isolation}; select 1; select job.undefine('work')");
+        let removes = thread::spawn(move || {
+            remover.batch_execute(&begin).map_err(|error| error.code().unwrap().code().to_owned())
+        });
+        wait_for("it waits", || platform.count("pg_locks where not granted") == 1);
+        sender.batch_execute("commit").unwrap();
+        assert_eq!(removes.join().unwrap(), Err("2BP01".into()), "{isolation}");
+        assert_eq!(platform.count("job.kinds where kind = 'work' and waiting = 1"), 1);
+        platform.sql("select job.undefine('work', true); select job.define('work', 'work')");
+        // The other way around.
+        let mut remover = platform.session();
+        remover.batch_execute("begin; select job.undefine('work', true)").unwrap();
+        let mut sender = platform.session();
+        let begin = format!(
+            "begin isolation level {isolation}; select 1; select job.enqueue('work', priority => 'low')"
+        );
+        let sends = thread::spawn(move || {
+            sender.batch_execute(&begin).map_err(|error| error.code().unwrap().code().to_owned())
+        });
+        wait_for("it waits", || platform.count("pg_locks where not granted") == 1);
+        remover.batch_execute("commit").unwrap();
+        let refused = sends.join().unwrap().unwrap_err();
+        assert!(["42704", "40001"].contains(&&*refused), "{isolation}: {refused}");
+        assert_eq!(
+            (platform.count("job.kind_queue"), platform.count("queue.queue where name like 'job%'")),
+            (0, 0)
+        );
+    }
+}

@@ -269,6 +269,13 @@ fn slow_kinds_of_one_owner_leave_an_executor_to_another() {
     );
     // All of them are there while nobody else has a kind.
     wait_for("all run", || platform.count("job.running") == 4);
+    // What another has not committed takes nothing away.
+    platform
+        .sql("set role other; begin; select job.define('quick', 'notes', role => 'howdah_web'); rollback");
+    platform.sql("insert into let_go values (true)");
+    wait_for("all are done", || platform.count("ran") == 80);
+    platform.sql("truncate let_go, ran; set role one; select job.enqueue(kind) from unnest(array['a', 'b', 'c', 'd']) kind, generate_series(1, 20)");
+    wait_for("all run again", || platform.count("job.running") == 4);
     platform.sql("set role other; select job.define('quick', 'notes', role => 'howdah_web')");
     platform.sql("insert into let_go values (true)");
     wait_for("all are done", || platform.count("ran") == 80);

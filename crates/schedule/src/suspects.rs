@@ -85,6 +85,8 @@ pub fn after_crash(known: &[(Place, Standing)], ran: &[Ran]) -> Vec<(Place, Stan
     for job in ran {
         let before = held.iter().position(|(place, _)| *place == job.place);
         let standing = match before.map(|at| held[at].1) {
+            // What was to be written down of it is, whatever crashed meanwhile.
+            Some(due @ (Standing::Cancelled | Standing::Overrun | Standing::Ended)) => due,
             _ if job.was_alone => Standing::Charged,
             Some(Standing::Convict | Standing::Charged | Standing::Doubtful) => Standing::Charged,
             Some(Standing::Suspect) => Standing::Doubtful,
@@ -150,6 +152,16 @@ mod tests {
     fn every_standing_has_its_number() {
         for standing in Standing::ALL {
             assert_eq!(Standing::of(standing.number()), Some(standing));
+        }
+    }
+
+    #[test]
+    fn what_is_to_be_written_down_outlives_a_crash() {
+        let place = Place { database: 1, queue: 2, position: 3 };
+        for due in [Standing::Cancelled, Standing::Overrun, Standing::Ended] {
+            for was_alone in [false, true] {
+                assert_eq!(after_crash(&[(place, due)], &[Ran { place, was_alone }]), [(place, due)]);
+            }
         }
     }
 }

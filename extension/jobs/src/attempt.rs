@@ -246,7 +246,7 @@ impl Attempt {
         if !self.runs.replace(false) {
             return;
         }
-        if jobs().slot(self.seat.executor).shut() {
+        if self.taken().is_some_and(|taken| cancels::shut_ended(self.seat.executor, taken.id())) {
             self.is_cancelled.set(true);
         }
         if let Some(taken) = self.taken.borrow().as_ref() {

@@ -14,8 +14,9 @@ use session::{deployments, log_rate, watch};
 use shared::now_us;
 
 use crate::attempt::{Attempt, Job};
-use crate::current::Shown;
+use crate::current::{self, Shown};
 use crate::failure::{Failed, Taken};
+use crate::id;
 use crate::kinds::{Kind, Row};
 use crate::memory::jobs;
 use crate::runs::{Outcome, PAUSE_US, Ring, Runs, being_deployed, is_conflict, is_mixed};
@@ -64,6 +65,8 @@ impl Several for Batch<'_> {
             held.push(job);
         });
         self.held.reverse();
+        let queue = self.attempt.queue.id;
+        current::set_batch(self.held.iter().map(|job| id::of(queue, job.position)).collect());
         if self.held.is_empty() {
             return false;
         }
@@ -189,6 +192,7 @@ impl Runs {
         };
         // SAFETY: by contract.
         let result = unsafe { deployments::unmixed(&mut run, is_mixed) }.unwrap_or_else(being_deployed);
+        current::set_batch(Vec::new());
         attempt.over();
         watch::end();
         attempt.settle_cancelled(&cancelled, result.is_ok() && unwritten.is_none());

@@ -6,17 +6,21 @@
 
 use std::cell::RefCell;
 
+use pg::LockTimeout;
+use pg::guard::Report;
 use pg::refuse::{refuse, refuse_with_hint};
 use pg::transaction_end::{
     Stage, SubtransactionEnd, TransactionEnd, at_stages, at_subtransaction_end, at_transaction_end,
 };
 use pgrx::pg_sys::{self, SubTransactionId};
 use pgrx::prelude::*;
+use session::own_transaction::transaction;
+use session::subtransaction::in_subtransaction;
 use shared::shared;
 
+use crate::id;
 use crate::memory::jobs;
 use crate::slots::Hold;
-use crate::{current, id};
 
 /// The class of the lock, among advisory locks; of another method than those of sessions, which give back all that they have at once.
 const CLASS: u16 = 0x484a;
@@ -41,12 +45,6 @@ thread_local! {
 pub(crate) fn cancel(database: usize, queue: u32, position: u64) -> bool {
     let Some(executor) = jobs().executor_of(database, queue, position) else { return false };
     let slot = jobs().slot(executor);
-    if current::is_own(executor) {
-        // What it does is rolled back with it.
-        slot.cancel();
-        signal(executor);
-        return true;
-    }
     let id = id::of(queue, position);
     acquire(id, pg_sys::ExclusiveLock);
     match slot.hold(database, queue, position) {
@@ -59,12 +57,27 @@ pub(crate) fn cancel(database: usize, queue: u32, position: u64) -> bool {
             HELD.with_borrow_mut(|held| held.push(Held { within, executor, sequence, id }));
             true
         }
-        Hold::Known => true,
+        Hold::Known => {
+            if !HELD.with_borrow(|held| held.iter().any(|held| held.id == id)) {
+                // Another has committed it.
+                release(id, pg_sys::ExclusiveLock);
+            }
+            true
+        }
         Hold::Gone => {
             release(id, pg_sys::ExclusiveLock);
             false
         }
     }
+}
+
+/// Cancels the job that this executor runs, at once: what it does is rolled back with it. False if it is about to commit.
+pub(crate) fn cancel_own(executor: usize) -> bool {
+    let is_cancelled = jobs().slot(executor).cancel();
+    if is_cancelled {
+        signal(executor);
+    }
+    is_cancelled
 }
 
 /// The attempt of a job is about to commit: nobody can cancel it any more. Whether somebody has. Waits for a transaction that wants to.
@@ -73,9 +86,33 @@ pub(crate) fn shut(executor: usize, id: i64) -> bool {
         if let Some(was_cancelled) = jobs().slot(executor).shut_unless_held() {
             return was_cancelled;
         }
-        acquire(id, pg_sys::ShareLock);
-        release(id, pg_sys::ShareLock);
+        wait(id);
     }
+}
+
+/// The attempt of a job has ended by itself, or was cancelled: nobody can cancel it any more. Whether somebody has. Waits for a transaction that
+/// has cancelled it and is about to commit: it may fail yet.
+pub(crate) fn shut_ended(executor: usize, id: i64) -> bool {
+    let slot = jobs().slot(executor);
+    while slot.is_being_cancelled() {
+        // SAFETY: a plain question of PostgreSQL, on the main thread.
+        let waited = match unsafe { pg_sys::IsTransactionState() } {
+            // SAFETY: inside a transaction; what is called raises through pgrx's guards.
+            true => unsafe { in_subtransaction(|| wait(id)) },
+            false => transaction(Report::Quiet, || wait(id)),
+        };
+        if waited.is_err() {
+            break;
+        }
+    }
+    slot.shut()
+}
+
+/// Waits for transactions that cancel a job, however long the job's role waits for locks.
+fn wait(id: i64) {
+    let _as_long_as_it_takes = LockTimeout::set(0);
+    acquire(id, pg_sys::ShareLock);
+    release(id, pg_sys::ShareLock);
 }
 
 fn has_held() -> bool {

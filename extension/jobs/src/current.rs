@@ -24,6 +24,8 @@ pub(crate) struct Current {
 }
 
 thread_local! {
+    /// The jobs that its transaction runs, if they are several.
+    static BATCH: RefCell<Vec<i64>> = const { RefCell::new(Vec::new()) };
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
     /// The same for the context of errors, where nothing may fail: id, attempt.
     static SHOWN: Cell<Option<(i64, u32)>> = const { Cell::new(None) };
@@ -45,9 +47,21 @@ pub(crate) fn executor() -> Option<usize> {
     get().map(|current| current.executor)
 }
 
-/// Whether this process is an executor, of this number, that runs a job.
-pub(crate) fn is_own(executor: usize) -> bool {
-    CURRENT.with_borrow(|current| current.as_ref().is_some_and(|current| current.executor == executor))
+/// The number of the executor that this process is, if it runs this job, as whoever.
+pub(crate) fn executor_of(id: i64) -> Option<usize> {
+    CURRENT.with_borrow(|current| {
+        current.as_ref().filter(|current| current.id == id).map(|current| current.executor)
+    })
+}
+
+/// This transaction runs these jobs, by their ids, one after the other.
+pub(crate) fn set_batch(ids: Vec<i64>) {
+    BATCH.set(ids);
+}
+
+/// Whether this transaction runs this job with others.
+pub(crate) fn is_of_batch(id: i64) -> bool {
+    BATCH.with_borrow(|batch| batch.contains(&id))
 }
 
 /// A kind for the context of errors, with the job that runs.

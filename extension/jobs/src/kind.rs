@@ -223,11 +223,9 @@ impl Kind {
     pub fn take_place(&self) {
         // SAFETY: PostgreSQL's own variable.
         let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
-        let mut oldest: Vec<(u32, Oid)> =
-            all().iter().map(|kind| (kind.id, kind.owner)).filter(|(id, _)| *id <= self.id).collect();
-        oldest.sort_unstable_by_key(|(id, _)| *id);
-        let take =
-            || oldest.iter().all(|(id, owner)| jobs().number_of(database, *id, owner.to_u32()).is_some());
+        let mut oldest: Vec<u32> = all().iter().map(|kind| kind.id).filter(|id| *id <= self.id).collect();
+        oldest.sort_unstable();
+        let take = || oldest.iter().all(|id| jobs().number_of(database, *id).is_some());
         if take() {
             return;
         }

@@ -188,7 +188,7 @@ impl Kind {
             CString::new(row.search_path.as_str()).unwrap_or_default(),
         );
         Kind {
-            number: jobs().number_of(database, row.id, row.owner.to_u32()),
+            number: jobs().number_of_committed(database, row.id, row.owner.to_u32()),
             limits: Limits { at_once: row.at_once, rate: row.per_second.and_then(Rate::per_second) },
             sources: [const { None }; Priority::ALL.len()],
             callee,
@@ -273,14 +273,14 @@ pub(crate) fn compile(rows: Vec<Row>, known: Vec<Kind>, database: u32, bell: usi
     jobs().keep(database, |kind| rows.iter().any(|row| row.id == kind));
     let mut oldest: Vec<(u32, Oid)> = rows.iter().map(|row| (row.id, row.owner)).collect();
     oldest.sort_unstable_by_key(|(id, _)| *id);
-    oldest.iter().for_each(|(kind, owner)| _ = jobs().number_of(database, *kind, owner.to_u32()));
+    oldest.iter().for_each(|(kind, owner)| _ = jobs().number_of_committed(database, *kind, owner.to_u32()));
     let mut known = known;
     let mut kinds: Vec<Kind> = rows
         .into_iter()
         .map(|row| match known.iter().position(|kind| kind.row == row) {
             Some(place) => {
                 let mut kind = known.swap_remove(place);
-                kind.number = jobs().number_of(database, kind.row.id, kind.row.owner.to_u32());
+                kind.number = jobs().number_of_committed(database, kind.row.id, kind.row.owner.to_u32());
                 kind
             }
             None => Kind::new(row, database),

@@ -21,7 +21,7 @@ use crate::walk::Walk;
 pub struct KindMemory {
     database: AtomicU32,
     kind: AtomicU32,
-    /// The role that has defined it.
+    /// The role that has defined it; 0 while nobody has committed that.
     owner: AtomicU32,
     /// Attempts that have begun.
     pub begun: AtomicU64,
@@ -256,10 +256,16 @@ impl Jobs {
             .position(|entry| entry.database.load(Acquire) == database && entry.kind.load(Acquire) == kind)
     }
 
-    /// The number of the entry of a kind of a database, which this role has defined, and which is made if need be; none if there is no room.
-    pub fn number_of(&self, database: u32, kind: u32, owner: u32) -> Option<usize> {
+    /// The same of a kind that a role has defined and committed, which executors have read.
+    pub fn number_of_committed(&self, database: u32, kind: u32, owner: u32) -> Option<usize> {
+        let number = self.number_of(database, kind)?;
+        self.kinds[number].owner.store(owner, Relaxed);
+        Some(number)
+    }
+
+    /// The number of the entry of a kind of a database, which is made if need be; none if there is no room.
+    pub fn number_of(&self, database: u32, kind: u32) -> Option<usize> {
         if let Some(number) = self.find(database, kind) {
-            self.kinds[number].owner.store(owner, Relaxed);
             return Some(number);
         }
         let lock = self.lock();
@@ -276,7 +282,7 @@ impl Jobs {
         let limited = self.limited(number, &lock);
         limited.running = 0;
         limited.starts.begin(self.begun_us as i64);
-        entry.owner.store(owner, Relaxed);
+        entry.owner.store(0, Relaxed);
         entry.kind.store(kind, Release);
         entry.database.store(database, Release);
         Some(number)
@@ -352,9 +358,10 @@ impl Jobs {
             if entry.database.load(Relaxed) != oid {
                 continue;
             }
-            match entry.owner.load(Relaxed) == owner {
-                true => of_owner += self.limited(number, lock).running,
-                false => others_have_kinds = true,
+            match entry.owner.load(Relaxed) {
+                0 => {}
+                known if known == owner => of_owner += self.limited(number, lock).running,
+                _ => others_have_kinds = true,
             }
         }
         schedule::is_kept_for_others(running, most, of_owner, others_have_kinds)

@@ -180,9 +180,15 @@ impl Slot {
             && self.kind.load(Relaxed) != 0
     }
 
-    /// Cancels the attempt of a job, as far as that is decided: this process's own, which does not commit.
-    pub(crate) fn cancel(&self) {
-        self.sequence.fetch_or(CANCELLED, SeqCst);
+    /// Cancels the attempt that runs, which is this process's own; false if it is about to commit.
+    pub(crate) fn cancel(&self) -> bool {
+        self.sequence.fetch_or(CANCELLED, SeqCst) & OPEN != 0
+    }
+
+    /// Whether a transaction has cancelled the attempt that is about to commit.
+    pub(crate) fn is_being_cancelled(&self) -> bool {
+        const ALL: u64 = OPEN | CANCELLED | HELD;
+        self.sequence.load(SeqCst) & ALL == ALL
     }
 
     /// Holds the attempt of a job for a transaction that cancels it. Who calls has the lock on the job's cancels.

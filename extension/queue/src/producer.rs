@@ -12,6 +12,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::marker::PhantomData;
 use std::ptr::null_mut;
 
+use pg::LockTimeout;
 use pg::refuse::{refuse, refuse_with_hint};
 use pgrx::pg_sys::{self, Datum};
 use pgrx::prelude::*;
@@ -151,7 +152,7 @@ pub fn lock(target: (&str, u32), producer: &str) {
         );
     }
     let seat = if is_executor { take_seat() } else { None };
-    let hurry = (is_executor && seat.is_none()).then(Hurry::begin);
+    let hurry = (is_executor && seat.is_none()).then(|| LockTimeout::at_most(SHORT_WAIT));
     acquire(&its, Wait::Yes);
     drop(hurry);
     if is_executor {
@@ -163,29 +164,6 @@ pub fn lock(target: (&str, u32), producer: &str) {
 fn take_seat() -> Option<pg_sys::LOCKTAG> {
     let seats = (settings::MAX_INGEST_EXECUTORS.get() as u64 / 2).max(1);
     (0..seats).map(|seat| tag(SEAT, seat)).find(|seat| acquire(seat, Wait::No))
-}
-
-/// While it is there, no lock is waited for longer than [`SHORT_WAIT`].
-struct Hurry {
-    before: i32,
-}
-
-impl Hurry {
-    fn begin() -> Hurry {
-        // SAFETY: PostgreSQL's own variable, on the main thread.
-        unsafe {
-            let before = pg_sys::LockTimeout;
-            pg_sys::LockTimeout = if before > 0 { before.min(SHORT_WAIT) } else { SHORT_WAIT };
-            Hurry { before }
-        }
-    }
-}
-
-impl Drop for Hurry {
-    fn drop(&mut self) {
-        // SAFETY: as above.
-        unsafe { pg_sys::LockTimeout = self.before };
-    }
 }
 
 #[derive(PartialEq)]

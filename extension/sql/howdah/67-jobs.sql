@@ -154,6 +154,9 @@ declare
 begin
   -- It is not removed meanwhile, but may be changed.
   perform from job.kind k where k.id = make_queue.kind for key share;
+  if not found then
+    raise 'the kind of this job has been removed meanwhile' using errcode = 'undefined_object';
+  end if;
   -- Whoever is first makes the queue; the others wait here, and find it.
   insert into job.kind_queue (kind, priority, queue) values (make_queue.kind, make_queue.priority, 0) on conflict do nothing;
   if not found then
@@ -184,6 +187,8 @@ declare
 begin
   -- First what executors lock first when schedules are due.
   delete from job.timetable s where s.kind = unmake.kind;
+  -- Whoever makes a queue of it meanwhile is waited for, or waits and finds no kind.
+  perform from job.kind k where k.id = unmake.kind for update;
   for number in
     select q.id from job.kind_queue k join queue.queue q on q.id = k.queue where k.kind = unmake.kind
   loop

@@ -39,6 +39,17 @@ sql_function!(
 /// Removes a job that waits, or has the executor that runs it stop; false if it is gone.
 fn cancel(kind: &Kind, priority: Priority, number: u32, position: u64) -> bool {
     let Some(queue) = definition::of_number(number) else { return false };
+    let id = id::of(number, position);
+    if let Some(executor) = current::executor_of(id) {
+        return cancels::cancel_own(executor);
+    }
+    if current::is_of_batch(id) {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            &format!("job {id} is run by the same transaction as this one"),
+            "A job of a kind with batch may cancel itself, and none of those that it is run with.",
+        );
+    }
     for _ in 0..LOOKS {
         let found = items::remove_unclaimed(&queue, position, |item| {
             let job = (id::of(number, position), priority, item.reads as u32);

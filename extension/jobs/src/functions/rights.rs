@@ -9,7 +9,7 @@ use queue::definition;
 use queue::functions::definitions::lock_out;
 use session::authority::{refuse_restricted, role_of, run_as_owner, value_as_owner};
 
-use crate::kind::{self, Kind, Right};
+use crate::kind::{self, Right};
 
 sql_function!(
     /// `job.grant(kind, right, role)`
@@ -64,7 +64,7 @@ sql_function!(
         let Some(kind) = kind::look_up(name) else { return Datum::from(false) };
         kind.check_owner();
         let with_jobs: bool = call.get(1).unwrap_or_default();
-        if !with_jobs && has_jobs(&kind) {
+        if !with_jobs && has_jobs(kind.id) {
             refuse_with_hint(
                 PgSqlErrorCode::ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST,
                 &format!("there are jobs of kind {name}"),
@@ -80,15 +80,16 @@ sql_function!(
     /// `job.has_jobs(kind)`
     howdah_job_has_jobs,
     |call| {
-        let kind = kind::of_number(call.need::<i32>(0, "kind") as u32);
-        Datum::from(kind.is_some_and(|kind| has_jobs(&kind)))
+        Datum::from(has_jobs(call.need::<i32>(0, "kind") as u32))
     }
 );
 
 /// Whether jobs wait. Nobody enqueues any until the transaction ends.
-fn has_jobs(kind: &Kind) -> bool {
-    // First what executors lock first when schedules are due.
-    run_as_owner("select from job.timetable s where s.kind = $1 for update", &[(kind.id as i32).into()]);
+fn has_jobs(number: u32) -> bool {
+    // First what executors lock first when schedules are due; then whoever makes a queue of it is waited for, or waits.
+    run_as_owner("select from job.timetable s where s.kind = $1 for update", &[(number as i32).into()]);
+    run_as_owner("select from job.kind k where k.id = $1 for update", &[(number as i32).into()]);
+    let Some(kind) = kind::of_number(number) else { return false };
     kind.queues.iter().filter(|number| **number != 0).any(|number| {
         let Some(queue) = definition::of_number(*number) else { return false };
         lock_out(&queue);
