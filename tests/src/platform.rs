@@ -175,14 +175,19 @@ impl Platform {
     }
 }
 
+/// Between two looks.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+
 /// Waits until a condition holds: looked at again and again, and an error after [`SOON`].
 pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !condition() {
         assert!(begin.elapsed() < SOON, "waited in vain: {what}");
         std::thread::yield_now();
-        // A look takes a session or a connection; between two the server shall get the processor.
-        std::thread::park_timeout(Duration::from_millis(5));
+        // A look takes a session or a connection; between two the server shall get the processor, and the more the longer it takes.
+        let pause = (begin.elapsed() / 100).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+        std::thread::park_timeout(pause);
     }
 }
 

@@ -258,6 +258,10 @@ fn a_worker_that_cannot_clean_up_ends_and_others_answer() {
     assert_eq!(post("/makes"), 200);
     let mut holder = platform.session();
     for (path, status) in [("/fails", 400), ("/makes", 200), ("/fails", 400)] {
+        // One that ends leaves its schema to another, which could not empty it.
+        wait_for("one executor has made its table", || {
+            platform.workers("executor").len() == 1 && post("/makes") == 200
+        });
         let before = platform.workers("executor");
         // The schemas cannot be emptied while somebody holds them.
         holder

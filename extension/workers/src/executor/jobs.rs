@@ -58,6 +58,9 @@ impl Serving<'_> {
         self.look_after_queues();
         if self.upkeep.is_under_way() {
             self.upkeep.go_on();
+            // It may be under way for as long as the next one is due in.
+            // SAFETY: on the main thread, outside a transaction.
+            unsafe { history::look_after(self.worker.database) };
             return;
         }
         // What is new in the configuration was locked.
