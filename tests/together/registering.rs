@@ -300,9 +300,10 @@ fn a_function_that_comes_while_a_request_waits_does_not_answer_it() {
             session.batch_execute("begin; lock table shared.t").unwrap();
             let waiting = scope.spawn(|| platform.connect().request(method, "/f", &[], b""));
             wait_for("it waits for the table", || platform.count("pg_locks where not granted") > 0);
-            platform.sql("drop function shared.f()");
+            // In one transaction: a request that looks in between finds none.
             platform.sql(&format!(
-                "set role evil; set check_function_bodies = off; create function shared.f() returns {function}"
+                "drop function shared.f(); set role evil; set check_function_bodies = off;
+                 create function shared.f() returns {function}"
             ));
             session.batch_execute("commit").unwrap();
             waiting.join().expect("no panic")
