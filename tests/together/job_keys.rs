@@ -268,9 +268,10 @@ const OVER: usize = if cfg!(feature = "long") { 1_000_000 } else { 50_000 };
 fn keys_whose_time_is_over_leave_no_row() {
     let platform = Platform::with(&[("howdah.queue_maintenance", "200ms")]);
     platform.sql(KIND);
+    // By itself: a job that is there when its kind is paused may have begun.
+    platform.sql("select job.pause('work')");
     platform.sql(&format!(
-        "select job.pause('work');
-         select job.enqueue('work', key => 'short', holds_for => '1 ms'), job.enqueue('work', key => 'long', holds_for => '1 h'),
+        "select job.enqueue('work', key => 'short', holds_for => '1 ms'), job.enqueue('work', key => 'long', holds_for => '1 h'),
            job.enqueue('work', key => 'waits');
          insert into job.key (kind, key, job, holds, until)
          select k.id, 'over ' || n, n, 'time', now() - interval '1 s' from job.kind k, generate_series(1, {OVER}) n"
