@@ -74,15 +74,8 @@ fn a_job_that_is_cancelled_does_not_happen_whatever_it_catches_and_however_its_p
         let id = platform.value(&format!("truncate let_go; select job.enqueue('{kind}')")).unwrap();
         wait_for("it runs", || platform.count(&format!("job.running where id = {id}")) == 1);
         let pid: i32 = platform.value("select pid from job.running").unwrap().parse().unwrap();
-        let began = platform.began();
         assert_eq!(platform.value(&format!("select job.cancel({id})")).as_deref(), Some("t"));
-        // SAFETY: a signal to a process of the server that this test has started.
-        unsafe { libc::kill(pid, libc::SIGKILL) };
-        wait_for("the server is back", || {
-            let session = platform.cluster.connect("app").ok();
-            let back = session.and_then(|mut session| session.query_one(SERVER_BEGAN, &[]).ok());
-            back.is_some_and(|row| row.get::<_, String>(0) != began)
-        });
+        crash(&platform, pid);
         wait_for("it is dead", || dead(&format!("and id = {id}")) == 1);
         platform.sql(&format!("insert into let_go values (true); select job.enqueue('{kind}')"));
         wait_for("another", || platform.count("ran where kind = 'deaf'") == round as i64 + 1);
@@ -90,7 +83,19 @@ fn a_job_that_is_cancelled_does_not_happen_whatever_it_catches_and_however_its_p
     }
 }
 
-/// `steps` counts what has run, and waits until the test lets it go.
+/// Kills a process of the server, and waits until that is back.
+fn crash(platform: &Platform, pid: i32) {
+    let began = platform.began();
+    // SAFETY: a signal to a process of the server that this test has started.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+    wait_for("the server is back", || {
+        let session = platform.cluster.connect("app").ok();
+        let back = session.and_then(|mut session| session.query_one(SERVER_BEGAN, &[]).ok());
+        back.is_some_and(|row| row.get::<_, String>(0) != began)
+    });
+}
+
+/// `wait` and `lock` are done, and `fail` has failed, once the test lets them go.
 const HELD: &str = "
     create table let_go (now boolean);
     create table ran (job bigint);
@@ -224,14 +229,7 @@ fn a_crash_before_the_commit_of_a_cancel_leaves_the_job() {
     session.batch_execute("begin").unwrap();
     session.query_one("select job.cancel($1)", &[&id]).unwrap();
     let pid: i32 = session.query_one("select pg_backend_pid()", &[]).unwrap().get(0);
-    let began = platform.began();
-    // SAFETY: a signal to a process of the server that this test has started.
-    unsafe { libc::kill(pid, libc::SIGKILL) };
-    wait_for("the server is back", || {
-        let session = platform.cluster.connect("app").ok();
-        let back = session.and_then(|mut session| session.query_one(SERVER_BEGAN, &[]).ok());
-        back.is_some_and(|row| row.get::<_, String>(0) != began)
-    });
+    crash(&platform, pid);
     platform.sql("insert into let_go values (true)");
     wait_for("it is done", || platform.count(&format!("ran where job = {id}")) == 1);
     assert_eq!(platform.count("job.dead_jobs"), 0);
@@ -297,14 +295,7 @@ fn a_cancel_that_is_committed_outlives_a_crash_of_who_writes_it_down() {
     wait_for("it is being written down", || {
         platform.count(&format!("pg_locks where pid = {pid} and not granted")) == 1
     });
-    let began = platform.began();
-    // SAFETY: a signal to a process of the server that this test has started.
-    unsafe { libc::kill(pid, libc::SIGKILL) };
-    wait_for("the server is back", || {
-        let session = platform.cluster.connect("app").ok();
-        let back = session.and_then(|mut session| session.query_one(SERVER_BEGAN, &[]).ok());
-        back.is_some_and(|row| row.get::<_, String>(0) != began)
-    });
+    crash(&platform, pid);
     platform.sql("insert into let_go values (true)");
     wait_for("it is dead", || {
         platform.count(&format!("job.dead_jobs where id = {id} and reason = 'cancelled'")) == 1
@@ -325,7 +316,40 @@ fn cancels_that_are_rolled_back_cost_no_attempt_however_short_locks_are_waited_f
     session.query_one("select job.cancel($1)", &[&id]).unwrap();
     platform.sql("insert into let_go values (true)");
     wait_for("it waits with its commit", || waits_for_a_lock(&platform));
-    session.batch_execute("select pg_sleep(0.3); rollback").unwrap();
+    let for_long = "pg_locks where not granted and waitstart < clock_timestamp() - interval '150 ms'";
+    wait_for("it waits for longer than its role would", || platform.count(for_long) == 1);
+    session.batch_execute("rollback").unwrap();
     wait_for("it is done", || platform.count(&format!("ran where job = {id}")) == 1);
     assert_eq!(platform.count("job.dead_jobs"), 0);
+}
+
+#[test]
+fn a_job_that_has_cancelled_itself_stays_cancelled_when_another_takes_its_cancel_back() {
+    let platform = Platform::start();
+    platform.sql(HELD);
+    platform.sql(
+        "create function own() returns void language plpgsql as $$
+           begin
+             insert into ran select id from job.current();
+             while not exists (select from let_go) loop perform pg_sleep(0.01); end loop;
+             begin
+               perform job.cancel((select id from job.current()));
+             exception when query_canceled then null;
+             end;
+           end $$;
+         select job.define('own', 'own', role => 'postgres', attempts => 1)",
+    );
+    let mut session = platform.session();
+    let id = running(&platform, "own");
+    session.batch_execute("begin").unwrap();
+    session.query_one("select job.cancel($1)", &[&id]).unwrap();
+    platform.sql("insert into let_go values (true)");
+    wait_for("it waits with its end, or has ended", || {
+        waits_for_a_lock(&platform) || platform.count("job.running") == 0
+    });
+    session.batch_execute("rollback").unwrap();
+    wait_for("it is dead", || {
+        platform.count(&format!("job.dead_jobs where id = {id} and reason = 'cancelled'")) == 1
+    });
+    assert_eq!(platform.count("ran"), 0);
 }

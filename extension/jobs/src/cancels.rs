@@ -6,12 +6,12 @@
 
 use std::cell::RefCell;
 
-use pg::LockTimeout;
 use pg::guard::Report;
 use pg::refuse::{refuse, refuse_with_hint};
 use pg::transaction_end::{
     Stage, SubtransactionEnd, TransactionEnd, at_stages, at_subtransaction_end, at_transaction_end,
 };
+use pg::{LockTimeout, lock_tag};
 use pgrx::pg_sys::{self, SubTransactionId};
 use pgrx::prelude::*;
 use session::own_transaction::transaction;
@@ -22,7 +22,7 @@ use crate::id;
 use crate::memory::jobs;
 use crate::slots::Hold;
 
-/// The class of the lock, among advisory locks; of another method than those of sessions, which give back all that they have at once.
+/// The class of the lock on the cancels of a job.
 const CLASS: u16 = 0x484a;
 
 /// An attempt that this transaction has cancelled.
@@ -179,24 +179,12 @@ fn signal(executor: usize) {
 
 fn acquire(id: i64, mode: u32) {
     // SAFETY: inside a transaction.
-    unsafe { pg_sys::LockAcquire(&tag(id), mode as pg_sys::LOCKMODE, false, false) };
+    unsafe {
+        pg_sys::LockAcquire(&lock_tag(CLASS, id.cast_unsigned()), mode as pg_sys::LOCKMODE, false, false)
+    };
 }
 
 fn release(id: i64, mode: u32) {
     // SAFETY: acquired by this transaction.
-    unsafe { pg_sys::LockRelease(&tag(id), mode as pg_sys::LOCKMODE, false) };
-}
-
-/// The lock on the cancels of a job of this database.
-fn tag(id: i64) -> pg_sys::LOCKTAG {
-    let id = id.cast_unsigned();
-    pg_sys::LOCKTAG {
-        // SAFETY: PostgreSQL's own variable.
-        locktag_field1: unsafe { pg_sys::MyDatabaseId }.to_u32(),
-        locktag_field2: (id >> 32) as u32,
-        locktag_field3: id as u32,
-        locktag_field4: CLASS,
-        locktag_type: pg_sys::LockTagType::LOCKTAG_ADVISORY as u8,
-        locktag_lockmethodid: pg_sys::DEFAULT_LOCKMETHOD as u8,
-    }
+    unsafe { pg_sys::LockRelease(&lock_tag(CLASS, id.cast_unsigned()), mode as pg_sys::LOCKMODE, false) };
 }

@@ -36,12 +36,14 @@ pub struct Slot {
 
 /// An attempt runs that may be cancelled.
 const OPEN: u64 = 1;
-/// Somebody has cancelled it. Together with [`HELD`]: the transaction that does is about to commit.
+/// Somebody has cancelled it, for good.
 const CANCELLED: u64 = 2;
 /// A transaction that is open has cancelled it.
 const HELD: u64 = 4;
+/// That transaction is about to commit; it may fail yet.
+const CONFIRMED: u64 = 8;
 /// From one sequence number to the next.
-const STEP: u64 = 8;
+const STEP: u64 = 16;
 
 /// What has become of the wish to cancel an attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,6 +93,11 @@ pub struct Progress {
 /// The sequence number after another, of an attempt that may not be cancelled.
 fn after(sequence: u64) -> u64 {
     (sequence | (STEP - 1)) + 1
+}
+
+/// Whether an attempt counts as cancelled that ends at this sequence number.
+fn is_cancelled(sequence: u64) -> bool {
+    sequence & OPEN != 0 && sequence & (CANCELLED | CONFIRMED) != 0
 }
 
 impl Slot {
@@ -149,8 +156,7 @@ impl Slot {
 
     /// The attempt cannot be cancelled any more, as it is over, or is about to commit. Whether it was cancelled before.
     pub(crate) fn shut(&self) -> bool {
-        let before = self.sequence.swap(self.next(), SeqCst);
-        before & (OPEN | CANCELLED) == OPEN | CANCELLED
+        is_cancelled(self.sequence.swap(self.next(), SeqCst))
     }
 
     /// The same, unless a transaction that is open has cancelled it: none then.
@@ -159,7 +165,7 @@ impl Slot {
             .sequence
             .fetch_update(SeqCst, SeqCst, |sequence| (sequence & HELD == 0).then_some(after(sequence)))
             .ok()?;
-        Some(before & (OPEN | CANCELLED) == OPEN | CANCELLED)
+        Some(is_cancelled(before))
     }
 
     /// The next sequence number. Nobody else changes it.
@@ -185,10 +191,9 @@ impl Slot {
         self.sequence.fetch_or(CANCELLED, SeqCst) & OPEN != 0
     }
 
-    /// Whether a transaction has cancelled the attempt that is about to commit.
+    /// Whether a transaction that is about to commit has cancelled the attempt, and nobody has for good.
     pub(crate) fn is_being_cancelled(&self) -> bool {
-        const ALL: u64 = OPEN | CANCELLED | HELD;
-        self.sequence.load(SeqCst) & ALL == ALL
+        self.sequence.load(SeqCst) & (OPEN | CANCELLED | CONFIRMED) == OPEN | CONFIRMED
     }
 
     /// Holds the attempt of a job for a transaction that cancels it. Who calls has the lock on the job's cancels.
@@ -209,22 +214,24 @@ impl Slot {
 
     /// The transaction that holds the attempt of this sequence number is about to commit: false if that has ended meanwhile.
     pub(crate) fn confirm(&self, sequence: u64) -> bool {
-        let (held, confirmed) = (sequence | HELD, sequence | HELD | CANCELLED);
-        self.sequence.compare_exchange(held, confirmed, SeqCst, SeqCst).is_ok()
+        self.change(sequence, |bits| bits | CONFIRMED)
     }
 
-    /// It has committed, or was rolled back: the attempt is held no more.
+    /// It has committed, or was rolled back: it holds the attempt no more. What the job has cancelled itself stays so.
     pub(crate) fn let_go(&self, sequence: u64, is_cancelled: bool) {
-        let end = if is_cancelled { sequence | CANCELLED } else { sequence };
-        for held in [sequence | HELD, sequence | HELD | CANCELLED] {
-            // One that has ended is another's.
-            let _ = self.sequence.compare_exchange(held, end, SeqCst, SeqCst);
-        }
+        let cancelled = if is_cancelled { CANCELLED } else { 0 };
+        self.change(sequence, |bits| bits & !(HELD | CONFIRMED) | cancelled);
+    }
+
+    /// Changes the bits of an attempt that is held; false if it has ended.
+    fn change(&self, sequence: u64, change: impl Fn(u64) -> u64) -> bool {
+        let is_its = |now: u64| now / STEP == sequence / STEP && now & HELD != 0;
+        self.sequence.fetch_update(SeqCst, SeqCst, |now| is_its(now).then(|| change(now))).is_ok()
     }
 
     /// Where the job is that somebody had cancelled when the server ended.
     pub(crate) fn cancelled_place(&self) -> Option<Place> {
-        self.place().filter(|_| self.is_cancelled())
+        self.place().filter(|_| is_cancelled(self.sequence.load(SeqCst)))
     }
 
     /// The process is told to end, as another has crashed or the server stops at once. Safe inside a signal.

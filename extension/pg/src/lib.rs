@@ -17,7 +17,7 @@ pub mod catalog;
 pub mod entry;
 pub mod guard;
 pub mod list;
-mod lock_timeout;
+mod locks;
 pub mod log_line;
 pub mod out_of_memory;
 pub mod own_memory;
@@ -31,4 +31,4 @@ pub mod transaction_end;
 pub mod version;
 
 pub use bindings::*;
-pub use lock_timeout::LockTimeout;
+pub use locks::{LockTimeout, lock_tag};

@@ -12,8 +12,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::marker::PhantomData;
 use std::ptr::null_mut;
 
-use pg::LockTimeout;
 use pg::refuse::{refuse, refuse_with_hint};
+use pg::{LockTimeout, lock_tag};
 use pgrx::pg_sys::{self, Datum};
 use pgrx::prelude::*;
 
@@ -27,7 +27,7 @@ use super::segment::{Purpose, Segment};
 /// Bytes that the name of a producer may have.
 pub const LONGEST_NAME: usize = 256;
 
-/// The class of the lock, among advisory locks: those of sessions have classes 1 and 2.
+/// The class of the lock on a producer's name.
 const CLASS: u16 = 0x4851;
 /// The class of the lock that the one executor has which waits.
 const WAITING: u16 = 0x4852;
@@ -137,13 +137,13 @@ pub fn lock(target: (&str, u32), producer: &str) {
     let mut hasher = DefaultHasher::new();
     (target, producer).hash(&mut hasher);
     let name = hasher.finish();
-    let its = tag(CLASS, name);
+    let its = lock_tag(CLASS, name);
     if acquire(&its, Wait::No) {
         return;
     }
     // SAFETY: PostgreSQL's own variable: null in a session.
     let is_executor = unsafe { !pg_sys::MyBgworkerEntry.is_null() };
-    let place = tag(WAITING, name);
+    let place = lock_tag(WAITING, name);
     if is_executor && !acquire(&place, Wait::No) {
         refuse_with_hint(
             PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
@@ -163,7 +163,7 @@ pub fn lock(target: (&str, u32), producer: &str) {
 /// A seat for one that waits, of half as many as there may be executors for lines; none if all are taken.
 fn take_seat() -> Option<pg_sys::LOCKTAG> {
     let seats = (settings::MAX_INGEST_EXECUTORS.get() as u64 / 2).max(1);
-    (0..seats).map(|seat| tag(SEAT, seat)).find(|seat| acquire(seat, Wait::No))
+    (0..seats).map(|seat| lock_tag(SEAT, seat)).find(|seat| acquire(seat, Wait::No))
 }
 
 #[derive(PartialEq)]
@@ -183,19 +183,6 @@ fn acquire(tag: &pg_sys::LOCKTAG, wait: Wait) -> bool {
 fn release(tag: &pg_sys::LOCKTAG) {
     // SAFETY: acquired by this transaction.
     unsafe { pg_sys::LockRelease(tag, pg_sys::ExclusiveLock as i32, false) };
-}
-
-/// A lock of a class that nobody else uses, on a hashed name of this database.
-fn tag(class: u16, name: u64) -> pg_sys::LOCKTAG {
-    pg_sys::LOCKTAG {
-        // SAFETY: PostgreSQL's own variable.
-        locktag_field1: unsafe { pg_sys::MyDatabaseId }.to_u32(),
-        locktag_field2: (name >> 32) as u32,
-        locktag_field3: name as u32,
-        locktag_field4: class,
-        locktag_type: pg_sys::LockTagType::LOCKTAG_ADVISORY as u8,
-        locktag_lockmethodid: pg_sys::USER_LOCKMETHOD as u8,
-    }
 }
 
 /// The newest row of a producer in all ledgers. All are open at once, as rows are carried from one to another; but no lock on

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::ffi::c_int;
 
+use pg::LockTimeout;
 use pg::guard::{Report, attempt, direct, end_process};
 use pgrx::pg_sys;
 
@@ -106,8 +107,7 @@ pub unsafe fn tidy() {
     signals::void_cancels();
     // SAFETY: by contract; nothing with a destructor is held.
     unsafe {
-        let before = pg_sys::LockTimeout;
-        pg_sys::LockTimeout = if before > 0 { before.min(LONGEST_WAIT) } else { LONGEST_WAIT };
+        let for_so_long = LockTimeout::at_most(LONGEST_WAIT);
         if attempt(Report::Log, || forget_session(true)).is_err() {
             at_rest::abort();
             // Else its end would try it once more, and wait without a limit. Who gets the schema next empties it before.
@@ -116,7 +116,7 @@ pub unsafe fn tidy() {
                 "a howdah worker ends, because it cannot drop what a request has left in temporary objects",
             );
         }
-        pg_sys::LockTimeout = before;
+        drop(for_so_long);
     }
     UNCLEAN.set(false);
 }

@@ -7,6 +7,7 @@
 use std::cell::Cell;
 use std::ffi::c_int;
 
+use pg::lock_tag;
 use pgrx::pg_sys;
 
 use super::{authority, cursors, deployments, identity, invalidations};
@@ -140,21 +141,14 @@ unsafe fn begin_with(scope: Scope, role: pg_sys::Oid, alone: Option<u64>) -> Beg
     }
 }
 
-/// The class of the lock, among advisory locks; of another method than those of sessions, which give back all that they have at once.
+/// The class of the lock on a thing that writes name.
 const CLASS: u16 = 0x4847;
 
 /// Takes the lock on a thing of this database until the transaction ends.
 unsafe fn wait_for_turn(thing: u64) {
     // SAFETY: inside a guard and a transaction.
     unsafe {
-        let tag = pg_sys::LOCKTAG {
-            locktag_field1: pg_sys::MyDatabaseId.to_u32(),
-            locktag_field2: (thing >> 32) as u32,
-            locktag_field3: thing as u32,
-            locktag_field4: CLASS,
-            locktag_type: pg_sys::LockTagType::LOCKTAG_ADVISORY as u8,
-            locktag_lockmethodid: pg_sys::DEFAULT_LOCKMETHOD as u8,
-        };
+        let tag = lock_tag(CLASS, thing);
         pg_sys::LockAcquire(&raw const tag, pg_sys::ExclusiveLock as c_int, false, false);
     }
 }
