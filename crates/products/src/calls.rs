@@ -18,7 +18,7 @@ pub trait Catalog {
     /// What a function does with numbers.
     fn arithmetic(&mut self, function: u32) -> Arithmetic;
 
-    /// Whether a constant of type `jsonpath`, by its bytes, multiplies or divides ([`path::multiplies`]).
+    /// Whether a constant of type `jsonpath`, by its bytes, multiplies or divides ([`crate::path::multiplies`]).
     fn multiplies(&mut self, path: &[u8]) -> bool;
 
     /// The function of an operator.

@@ -33,6 +33,9 @@ begin
       delete from job.timetable s where s.name = unregister.names[1];
     when 'job' then
       select k.id into kind from job.kind k where k.name = unregister.names[1];
+      if not found then
+        return;
+      end if;
       if not unregister.with_jobs and job.has_jobs(kind) then
         raise 'there are jobs of kind %, which is gone from the folder', unregister.names[1]
         using errcode = 'dependent_objects_still_exist',
