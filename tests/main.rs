@@ -150,6 +150,7 @@ mod together {
     mod testing;
     mod unconfirmed;
     mod unfolding;
+    mod upgrades;
     mod validators;
     mod what_is_gone;
 }

@@ -38,7 +38,7 @@ use registry::workers::WorkerEntry;
 use registry::{PortEntry, Ports, Secrets};
 
 /// Versions of the extension's SQL that this library serves.
-pub const SERVED_VERSIONS: &[&str] = &["0.1.0"];
+pub const SERVED_VERSIONS: &[&str] = &[env!("CARGO_PKG_VERSION")];
 
 /// Addresses that each worker that can exist can have.
 const PORTS_PER_WORKER: usize = 8;

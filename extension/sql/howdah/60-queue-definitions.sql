@@ -110,7 +110,7 @@ comment on function queue.columns(regclass) is
 create function queue.make(
   name text, row_type regtype, owner regrole, is_unlogged boolean, max_reads integer)
 returns void
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql set search_path = pg_catalog, pg_temp set client_min_messages = warning
 as $body$
 declare
   number integer;

@@ -1,6 +1,7 @@
 //! What texts say: tables of others in SQL, files that documents name, and how comments begin.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 
 use house::{known, sources};
@@ -113,4 +114,19 @@ fn subjects_are_nouns() {
         found + 20 > known,
         "{found} comments begin with {CLAUSES:?}: write {found} into tests/house/known.toml"
     );
+}
+
+#[test]
+fn the_version_stands_the_same_everywhere() {
+    let read = |path: &str| fs::read_to_string(house::root().join(path)).unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(read("extension/howdah.control").contains(&format!("default_version = '{version}'")));
+    assert!(read("README.md").contains(&format!("Its version is {version},")));
+    let kept = house::files("tests/upgrades", ".sql");
+    for release in kept.iter().filter_map(|path| path.strip_prefix("tests/upgrades/howdah--")) {
+        let release = release.strip_suffix(".sql").unwrap();
+        assert_ne!(release, version, "what is kept has another version than what is built");
+        let dump = format!("tests/upgrades/dump-{release}.sql");
+        assert!(kept.contains(&dump), "{dump} is missing");
+    }
 }
