@@ -249,6 +249,46 @@ fn attempts_and_backoff_are_as_told_however_jobs_fail() {
     );
 }
 
+/// Has an executor look for a job, which it cannot take yet; its kind changes meanwhile.
+fn change_while_a_job_is_taken(batch: usize, change: &str) -> Platform {
+    let platform = Platform::start();
+    platform.sql(KINDS);
+    platform.sql(&format!("select job.define('run', 'run', batch => {batch}), job.pause('run')"));
+    platform.sql(
+        "create function other(number integer) returns void language sql as 'insert into ran values ($1 + 100, 0)'",
+    );
+    enqueue(&platform, "run", 1);
+    let queue = platform.value("select queue from job.kind_queue").unwrap();
+    let mut holder = platform.session();
+    let tables: Vec<_> = (1..=3).map(|segment| format!("queue.rows_{queue}_{segment}")).collect();
+    holder
+        .batch_execute(&format!("begin; lock table {} in access exclusive mode", tables.join(", ")))
+        .unwrap();
+    platform.sql("select job.resume('run')");
+    wait_for("an executor is about to take it", || {
+        platform.count(&format!("pg_locks where not granted and relation = '{}'::regclass", tables[0])) > 0
+    });
+    platform.sql(change);
+    holder.batch_execute("rollback").unwrap();
+    platform
+}
+
+#[test]
+fn a_job_that_is_taken_while_its_kind_changes_runs_by_what_the_kind_is_then() {
+    for batch in [1, 10] {
+        let change = format!("select job.define('run', 'other', batch => {batch})");
+        let platform = change_while_a_job_is_taken(batch, &change);
+        wait_for("it has run", || platform.count("ran") == 1);
+        assert_eq!(platform.value("select number from ran").unwrap(), "101", "batches of {batch}");
+        let platform = change_while_a_job_is_taken(batch, "select job.pause('run')");
+        enqueue(&platform, "run", 2);
+        platform.sql("select job.define('next', 'other')");
+        enqueue(&platform, "next", 3);
+        wait_for("a later job has run", || platform.count("ran") > 0);
+        assert_eq!(platform.value("select string_agg(number::text, ' ') from ran").unwrap(), "103");
+    }
+}
+
 #[test]
 fn the_first_job_of_a_priority_keeps_nobody_from_changing_the_kind() {
     let platform = Platform::start();

@@ -48,46 +48,98 @@ pub(crate) struct Attempt<'a> {
     pub(crate) postponed: &'a BTreeMap<String, String>,
 }
 
+/// A folder, and what is to be done with it.
+struct Prepared {
+    folder: Folder,
+    /// The deployment that it brings back.
+    earlier: Option<String>,
+    deployed: Deployed,
+    plan: Plan,
+    /// Changes by hand that are taken back.
+    repaired: Vec<Drift>,
+    /// The others.
+    drift: Vec<Drift>,
+}
+
 impl Attempt<'_> {
     /// Runs the files in a transaction, which the caller ends.
     pub(crate) fn run(&self, transaction: &mut Transaction<'_>, report: &mut Report) -> Result<Done, Stop> {
-        let (folder, of) = &self.source.folder(transaction)?;
-        let deployed = known(transaction, folder, self.options.as_administrator)?;
-        refuse_missing(transaction, &folder.manifest.extensions, self.options.as_administrator)?;
-        require_roles(transaction, &folder.manifest, self.options.as_administrator)?;
-        let mut plan = Plan::of(folder, &deployed).map_err(|faults| said(&faults))?;
-        plan.migrations.retain(|path| !self.postponed.contains_key(path));
-        if self.options.no_tests {
-            plan.tests.clear();
-        }
-        let name = &folder.manifest.name;
-        let asks = deployed.number > 0 && !self.options.passes_over_drift;
-        let drift = if asks { drift(transaction, name)? } else { Vec::new() };
-        let (repaired, drift): (Vec<Drift>, Vec<Drift>) =
-            drift.into_iter().partition(|one| self.options.repair && folder.files.contains_key(&one.path));
+        let Prepared { folder, earlier, deployed, plan, repaired, drift } = self.prepare(transaction)?;
         if plan.is_same && repaired.is_empty() {
             self.tell_postponed(report);
             report.drift(drift);
             return Ok(Done::Same(deployed.number));
         }
         if !plan.is_same && !self.options.back && matches!(self.source, Source::Folder(_)) {
-            refuse_earlier(transaction, folder, &deployed, self.options)?;
+            refuse_earlier(transaction, &folder, &deployed, self.options)?;
         }
+        let number = self.begin(transaction, &folder, earlier.as_deref(), deployed.number)?;
+        let back = earlier.map(|of| format!(" brings back {of}")).unwrap_or_default();
+        report.say(&format!("{} {number}{back}:", folder.manifest.name));
+        self.account_for_others(transaction, &folder, &plan, report)?;
+        let locks = Locks::begin(transaction)?;
+        let watcher = self.watch(transaction, &locks)?;
+        let mut files = Files::new(transaction, &folder, &plan, locks, report);
+        files.run_again(repaired.into_iter().map(|one| one.path));
+        let ran = run_files(files, &plan);
+        let finished = self.judge(ran, watcher.stop()).map_err(|stop| self.of_plan(stop))?;
+        report.rights(finished.rights);
+        report.unchecked(finished.unchecked);
+        report.drift(drift);
+        refuse_problems(&finished.problems)?;
+        Ok(Done::Ran(number))
+    }
+
+    /// Compares the folder with what is deployed, where it can be deployed at all.
+    fn prepare(&self, transaction: &mut Transaction<'_>) -> Result<Prepared, Stop> {
+        let (folder, earlier) = self.source.folder(transaction)?;
+        let deployed = find_or_make(transaction, &folder, self.options.as_administrator)?;
+        refuse_missing(transaction, &folder.manifest.extensions, self.options.as_administrator)?;
+        require_roles(transaction, &folder.manifest, self.options.as_administrator)?;
+        let mut plan = Plan::of(&folder, &deployed).map_err(|faults| said(&faults))?;
+        plan.migrations.retain(|path| !self.postponed.contains_key(path));
+        if self.options.no_tests {
+            plan.tests.clear();
+        }
+        let asks = deployed.number > 0 && !self.options.passes_over_drift;
+        let drift = if asks { drift(transaction, &folder.manifest.name)? } else { Vec::new() };
+        let (repaired, drift) =
+            drift.into_iter().partition(|one| self.options.repair && folder.files.contains_key(&one.path));
+        Ok(Prepared { folder, earlier, deployed, plan, repaired, drift })
+    }
+
+    /// Begins the deployment; its number.
+    fn begin(
+        &self,
+        transaction: &mut Transaction<'_>,
+        folder: &Folder,
+        earlier: Option<&str>,
+        last: i32,
+    ) -> Result<i32, Stop> {
         // Files begin with other settings; these are let through to them.
         transaction.batch_execute(&format!(
             "set local lock_timeout = {}; {}",
             self.options.lock_timeout.as_millis(),
             settings_for(NOTICED, "local")
         ))?;
-        let number = start(transaction, folder, of.as_deref(), self.options, self.key)?;
-        if number != deployed.number + 1 {
+        let number = start(transaction, folder, earlier, self.options, self.key)?;
+        if number != last + 1 {
             return Err(Stop::Again("somebody else has just deployed".into()));
         }
         if self.end == End::Undo {
             transaction.execute("select deploy.plan()", &[])?;
         }
-        let back = of.as_ref().map(|of| format!(" brings back {of}")).unwrap_or_default();
-        report.say(&format!("{name} {number}{back}:"));
+        Ok(number)
+    }
+
+    /// Says which migrations do not run in it: those that stand for others, and those that run outside.
+    fn account_for_others(
+        &self,
+        transaction: &mut Transaction<'_>,
+        folder: &Folder,
+        plan: &Plan,
+        report: &mut Report,
+    ) -> Result<(), Stop> {
         self.tell_postponed(report);
         for (path, others) in &plan.squashed {
             let (text, named) = (&folder.files[path].text, serde_json::json!(others).to_string());
@@ -98,17 +150,7 @@ impl Attempt<'_> {
             let text = &folder.files[path].text;
             transaction.execute("select deploy.postpone($1, $2)", &[path, text])?;
         }
-        let locks = Locks::begin(transaction)?;
-        let watcher = self.watch(transaction, &locks)?;
-        let mut files = Files::new(transaction, folder, &plan, locks, report);
-        files.run_again(repaired.into_iter().map(|one| one.path));
-        let ran = run_files(files, &plan);
-        let finished = self.judge(ran, watcher.stop()).map_err(|stop| self.of_plan(stop))?;
-        report.rights(finished.rights);
-        report.unchecked(finished.unchecked);
-        report.drift(drift);
-        refuse_problems(&finished.problems)?;
-        Ok(Done::Ran(number))
+        Ok(())
     }
 
     /// What fails in a plan may need what a plan does not run.
@@ -185,7 +227,7 @@ fn test(files: &mut Files<'_, '_>, plan: &Plan) -> Result<(), Stop> {
 }
 
 /// What is deployed. An application that there is not is made, by a superuser.
-fn known(
+fn find_or_make(
     transaction: &mut Transaction<'_>,
     folder: &Folder,
     as_administrator: bool,

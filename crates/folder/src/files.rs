@@ -33,6 +33,11 @@ pub const FOLDERS: [(&str, Kind); 4] = [
 pub const FILES: [(&str, Kind); 3] =
     [("grants.sql", Kind::Code), ("routes.sql", Kind::Routes), ("jobs.sql", Kind::Routes)];
 
+/// Whether a file is for routes, jobs or grants alone, and makes no objects.
+pub fn makes_no_objects(path: &str) -> bool {
+    FILES.iter().any(|(file, _)| *file == path)
+}
+
 impl Kind {
     /// That of a file; none if it is not the deployment's.
     pub fn of(path: &str) -> Option<Kind> {

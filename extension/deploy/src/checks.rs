@@ -1,5 +1,6 @@
 //! What is wrong with a deployment as a whole, once its files have run.
 
+use folder::Kind;
 use pg::guard::PgError;
 use pgrx::pg_sys::Oid;
 use pgrx::spi::SpiHeapTupleData;
@@ -11,17 +12,17 @@ use super::application::Deployment;
 use super::checker;
 use super::statements::{self, Use};
 
-/// What is wrong with the files as they were told: path and message.
-const UNFINISHED: &str = "select f.path, 'it has not run' from deploy.file f
+/// Problems of the files as they were told: path, message, and whether it is one of migrations alone.
+const UNFINISHED: &str = "select f.path, 'it has not run', false from deploy.file f
     where f.application = $1 and f.number = $2
       and not exists (select from deploy.content c where c.application = f.application and c.digest = f.digest)
   union all
-  select f.path, 'it has not run' from deploy.file f
-    where f.application = $1 and f.number = $2 and f.path like 'migrations/%'
+  select f.path, 'it has not run', true from deploy.file f
+    where f.application = $1 and f.number = $2
       and not exists (select from deploy.migration m where m.application = f.application and m.path = f.path)
       and not exists (select from deploy.step s where s.application = f.application and s.path = f.path and s.number = f.number)
   union all
-  select o.path, format('%s is still there', deploy.label(o)) from deploy.object o
+  select o.path, format('%s is still there', deploy.label(o)), false from deploy.object o
     where o.application = $1 and o.is_stale
   order by 1, 2";
 
@@ -39,7 +40,11 @@ pub(crate) fn unfinished(deployment: &Deployment) -> Vec<Value> {
     rows_as_owner(
         UNFINISHED,
         &[deployment.application.name.as_str().into(), deployment.number.into()],
-        problem,
+        |row| {
+            let path: String = row.get(1).ok()??;
+            let is_of_migrations: bool = row.get(3).ok()??;
+            if is_of_migrations && Kind::of(&path) != Some(Kind::Migration) { None } else { problem(row) }
+        },
     )
 }
 

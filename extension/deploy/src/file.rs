@@ -4,6 +4,8 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use batches::Batches;
+use folder::Kind;
+use folder::files::makes_no_objects;
 use pg::entry::Call;
 use pg::guard::{PgError, unwind};
 use pg::refuse::{refuse, refuse_with_hint};
@@ -111,7 +113,7 @@ impl File<'_> {
     }
 
     pub(crate) fn is_migration(&self) -> bool {
-        self.path.starts_with("migrations/")
+        Kind::of(self.path) == Some(Kind::Migration)
     }
 
     /// How it runs in batches, if it is a migration that does.
@@ -198,7 +200,7 @@ impl File<'_> {
     /// An error if it is for routes, jobs or grants alone, and has made something else, which would be made again each time.
     fn refuse_objects(&self, made: &[Made]) -> Result<(), PgError> {
         let is_object = |one: &Made| matches!(one, Made::Object(..));
-        if !matches!(self.path, "routes.sql" | "jobs.sql" | "grants.sql") || !made.iter().any(is_object) {
+        if !makes_no_objects(self.path) || !made.iter().any(is_object) {
             return Ok(());
         }
         let what = descriptions(&self.deployment.application, made);

@@ -1,9 +1,10 @@
 //! The functions of schema `deploy`. What a text does wrong is returned, as JSON, so that the client can go on; what the caller does wrong is
 //! raised.
 
+use folder::Kind;
 use pg::entry::sql_function;
 use pg::guard::PgError;
-use pg::refuse::refuse;
+use pg::refuse::{refuse, refuse_with_hint};
 use pgrx::pg_sys::Oid;
 use pgrx::prelude::*;
 use serde_json::{Value, json};
@@ -56,6 +57,13 @@ sql_function!(
         refuse_here();
         let application = Application::required(call.need_text(0, "application"));
         let files = files_of(call.need::<pgrx::Json>(1, "files").0);
+        if let Some(path) = files.keys().find(|path| Kind::of(path).is_none()) {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                &format!("{path} is no file that is deployed"),
+                "Files in migrations/, functions/, views/ and tests/ are, and grants.sql, routes.sql and jobs.sql.",
+            );
+        }
         application.lock();
         let number = value_as_owner::<i32>(
             "insert into deploy.deployment (application, number, kind, deployed_at, deployed_by, source, note, key, fingerprint)

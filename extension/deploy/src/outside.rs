@@ -2,6 +2,7 @@
 //! and says when it is done. Whoever deploys with steps holds the application's lock over several transactions.
 
 use batches::Batches;
+use folder::Kind;
 use folder::places_in_text::line_at;
 use pg::entry::{Call, sql_function};
 use pg::guard::PgError;
@@ -34,7 +35,7 @@ impl<'a> Named<'a> {
         refuse_here();
         let application = Application::required(call.need_text(0, "application"));
         let path = call.need_text(1, "path");
-        if !path.starts_with("migrations/") || path.chars().any(char::is_control) {
+        if Kind::of(path) != Some(Kind::Migration) || path.chars().any(char::is_control) {
             refuse(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, "a step is a file in migrations/");
         }
         let text = match text {

@@ -12,7 +12,7 @@ use queue::items::{self, Fate, Item};
 use queue::tidy;
 use schedule::Priority;
 use schedule::suspects::Place;
-use session::{log_rate, watch};
+use session::{invalidations, log_rate, watch};
 use shared::databases::LineKind;
 use shared::{settings, tick};
 
@@ -43,6 +43,9 @@ pub(crate) struct Attempt {
     seat: Seat,
     /// The position of the job that is to run; none for the next.
     named: Option<u64>,
+    /// The configuration that the kind is of; none if it is run by an older one, too.
+    as_of: Option<u64>,
+    is_outdated: Cell<bool>,
     taken: RefCell<Option<Taken>>,
     waited_us: Cell<u64>,
     is_cancelled: Cell<bool>,
@@ -78,8 +81,15 @@ impl Job {
 }
 
 impl Attempt {
-    /// The next job of a kind and priority, or a named one; none where there can be none.
-    pub(crate) fn of(kind: &Kind, priority: Priority, seat: Seat, named: Option<u64>) -> Option<Attempt> {
+    /// The next job of a kind and priority, or a named one; none where there can be none. The next one is left where it is if the
+    /// configuration is another than `as_of` by then: whoever has enqueued it may have changed the kind before.
+    pub(crate) fn of(
+        kind: &Kind,
+        priority: Priority,
+        seat: Seat,
+        named: Option<u64>,
+        as_of: Option<u64>,
+    ) -> Option<Attempt> {
         Some(Attempt {
             kind: kind.row.name.clone(),
             attempts: kind.row.attempts,
@@ -89,6 +99,8 @@ impl Attempt {
             number: kind.number?,
             seat,
             named,
+            as_of,
+            is_outdated: Cell::new(false),
             taken: RefCell::new(None),
             waited_us: Cell::new(0),
             is_cancelled: Cell::new(false),
@@ -165,12 +177,30 @@ impl Attempt {
             None => items::take(&self.queue, 1, Fate::Consumed, &mut hand_out),
         };
         let job = found?;
+        if named.is_none() && self.notices_change() {
+            return None;
+        }
         if self.is_held(&job) {
             std::thread::sleep(HELD);
             return None;
         }
         tidy::tidy_sometimes(&self.queue);
         Some(self.begin(job, again.is_none()))
+    }
+
+    /// Whether the kind may have changed since it was read. Asked in a transaction that has seen the job: what was committed before
+    /// that was enqueued is told by then.
+    pub(crate) fn notices_change(&self) -> bool {
+        // SAFETY: inside the guard in which jobs are taken, between two statements.
+        let is_outdated =
+            self.as_of.is_some_and(|as_of| unsafe { invalidations::is_configuration_after(as_of) });
+        self.is_outdated.set(is_outdated);
+        is_outdated
+    }
+
+    /// Whether it has left the job because the kind may have changed.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.is_outdated.get()
     }
 
     /// Whether another executor has the job: it has failed there, and that is being written down.

@@ -64,6 +64,10 @@ impl Several for Batch<'_> {
             bytes += job.size();
             held.push(job);
         });
+        if self.attempt.notices_change() {
+            self.held.clear();
+            return false;
+        }
         self.held.reverse();
         let queue = self.attempt.queue.id;
         current::set_batch(self.held.iter().map(|job| id::of(queue, job.position)).collect());
@@ -171,7 +175,8 @@ impl Runs {
         priority: Priority,
         runner: &mut Runner,
     ) -> Outcome {
-        let Some(attempt) = Attempt::of(&self.kinds[place], priority, self.seat, None) else {
+        let Some(attempt) = Attempt::of(&self.kinds[place], priority, self.seat, None, self.kinds_as_of())
+        else {
             return Outcome::Nothing;
         };
         let ring = self.ring(place);
@@ -201,6 +206,7 @@ impl Runs {
             self.owes_ring = false;
         }
         match result {
+            Ok(()) if attempt.is_outdated() => return Outcome::Outdated,
             Ok(()) if done + failed == 0 && !has_conflict => return Outcome::Nothing,
             Ok(()) => {
                 self.done(&attempt, done);

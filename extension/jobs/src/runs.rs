@@ -14,7 +14,7 @@ use request::table::NoTable;
 use schedule::{Priority, Turns};
 use session::own_transaction::transaction;
 use session::vacuum::vacuum;
-use session::{deployments, log_rate, stored_settings, watch};
+use session::{deployments, invalidations, log_rate, stored_settings, watch};
 use shared::{Tick, now_us, settings, tick};
 
 use crate::attempt::{Attempt, cancelled};
@@ -37,6 +37,10 @@ const LONGEST_REST: Duration = Duration::from_secs(1);
 /// What an executor knows of jobs, and does with them.
 pub struct Runs {
     pub(crate) kinds: Vec<Kind>,
+    /// The configuration that they are of, or that could not be read because it is locked.
+    as_of: u64,
+    /// So often in a row a job was left because they may have changed.
+    left: u32,
     /// The database is a copy of another, and nobody has said that jobs are to run here.
     is_copy: bool,
     turns: Turns,
@@ -61,6 +65,8 @@ pub(crate) enum Outcome {
     Ran,
     /// Nothing was there, or could be.
     Nothing,
+    /// Something is there, and kinds may have changed since they were read.
+    Outdated,
 }
 
 impl Runs {
@@ -69,6 +75,8 @@ impl Runs {
         let bell = queues().bell(seat.database);
         Runs {
             kinds: Vec::new(),
+            as_of: 0,
+            left: 0,
             is_copy: false,
             turns: Turns::default(),
             next: 0,
@@ -92,9 +100,11 @@ impl Runs {
             is_copy = kinds::is_copy(client)?;
             Ok(())
         };
+        let as_of = invalidations::configuration();
         // SAFETY: by contract.
         unsafe {
             let has_changed = runner.refresh_if_unlocked(&mut along)?;
+            self.as_of = as_of;
             if has_changed {
                 stored_settings::learn(rows.iter().map(|row| row.role));
                 if is_copy && !self.is_copy {
@@ -146,13 +156,17 @@ impl Runs {
                 let place = (self.next + place) % self.kinds.len();
                 let Some(granted) = self.look(place, priority, &mut soonest) else { continue };
                 // SAFETY: by contract.
-                if unsafe { self.serve(place, priority, None, runner) } {
+                let outcome = unsafe { self.serve(place, priority, None, runner) };
+                if matches!(outcome, Outcome::Ran) {
                     self.kinds[place].had_one(priority);
                     self.next = place + 1;
                     return Turn::Did;
                 }
                 if let Some(number) = self.kinds[place].number {
                     jobs().take_back(number, granted);
+                }
+                if matches!(outcome, Outcome::Outdated) {
+                    return Turn::Did;
                 }
             }
         }
@@ -189,7 +203,13 @@ impl Runs {
         }
     }
 
-    /// Runs a job of a kind and priority, the next or a named one; false if there was none. It was granted.
+    /// The configuration that must still be the last one when a job is taken. None if it was not so often in a row: changes without end
+    /// keep no job waiting.
+    pub(crate) fn kinds_as_of(&self) -> Option<u64> {
+        (self.left < CATALOG_TRIES).then_some(self.as_of)
+    }
+
+    /// Runs a job of a kind and priority, the next or a named one. It was granted.
     ///
     /// # Safety
     /// On the main thread, outside a transaction.
@@ -199,7 +219,7 @@ impl Runs {
         priority: Priority,
         named: Option<u64>,
         runner: &mut Runner,
-    ) -> bool {
+    ) -> Outcome {
         let kind = &self.kinds[place];
         let is_single = named.is_some() || kind.row.batch < 2 || now_us() < kind.singly_until;
         // SAFETY: by contract.
@@ -212,7 +232,12 @@ impl Runs {
         let limits = &self.kinds[place].limits;
         let was_full = jobs().end(self.seat.executor, Some((limits, most())));
         self.owes_ring |= was_full;
-        matches!(outcome, Outcome::Ran)
+        match outcome {
+            Outcome::Ran => self.left = 0,
+            Outcome::Outdated => self.left += 1,
+            Outcome::Nothing => {}
+        }
+        outcome
     }
 
     unsafe fn run(
@@ -222,7 +247,8 @@ impl Runs {
         named: Option<u64>,
         runner: &mut Runner,
     ) -> Outcome {
-        let Some(attempt) = Attempt::of(&self.kinds[place], priority, self.seat, named) else {
+        let Some(attempt) = Attempt::of(&self.kinds[place], priority, self.seat, named, self.kinds_as_of())
+        else {
             return Outcome::Nothing;
         };
         let mut tries = 0;
@@ -230,6 +256,9 @@ impl Runs {
             tries += 1;
             // SAFETY: by contract.
             let result = unsafe { self.once(place, &attempt, runner) };
+            if attempt.is_outdated() {
+                return Outcome::Outdated;
+            }
             let Some(taken) = attempt.taken() else { return self.nothing_taken(place, result) };
             let error = match result {
                 Ok(true) => {

@@ -27,6 +27,8 @@ thread_local! {
     static TYPES: Cell<u64> = const { Cell::new(1) };
     /// Whether the configuration must be read again.
     static STALE: Cell<bool> = const { Cell::new(true) };
+    /// Grows when the configuration may have changed.
+    static CONFIGURATION: Cell<u64> = const { Cell::new(0) };
     /// Whether news of functions or roles has come since [`accept`], while a request may have been computing with what was
     /// known before.
     static MIDWAY: Cell<bool> = const { Cell::new(false) };
@@ -99,6 +101,21 @@ pub fn configuration_is_stale() -> bool {
     STALE.get()
 }
 
+/// A number that grows when the configuration may have changed.
+pub fn configuration() -> u64 {
+    CONFIGURATION.get()
+}
+
+/// Whether the configuration may be another than that of the number, by what has been committed when it is asked.
+///
+/// # Safety
+/// Inside a guard and a transaction, in no planning; an error jumps.
+pub unsafe fn is_configuration_after(number: u64) -> bool {
+    // SAFETY: by contract.
+    unsafe { pg::AcceptInvalidationMessages() };
+    configuration() != number
+}
+
 /// Marks the configuration as read. Call it before reading, so that a change meanwhile is not missed.
 pub fn configuration_read() {
     STALE.set(false);
@@ -151,6 +168,7 @@ unfailing_callback! {
         // Before the first look-up is over, every relation may be one of them.
         if relation == Oid::INVALID || tables.contains(&Oid::INVALID) || tables.contains(&relation) {
             STALE.set(true);
+            CONFIGURATION.set(CONFIGURATION.get() + 1);
         }
         if relation == Oid::INVALID || relation == SETTINGS_TABLE {
             SETTINGS.set(SETTINGS.get() + 1);
