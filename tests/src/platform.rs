@@ -177,7 +177,7 @@ impl Platform {
 
 /// Between two looks.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
-const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Waits until a condition holds: looked at again and again, and an error after [`SOON`].
 pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
@@ -186,7 +186,7 @@ pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
         assert!(begin.elapsed() < SOON, "waited in vain: {what}");
         std::thread::yield_now();
         // A look takes a session or a connection; between two the server shall get the processor, and the more the longer it takes.
-        let pause = (begin.elapsed() / 100).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+        let pause = (begin.elapsed() / 4).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
         std::thread::park_timeout(pause);
     }
 }

@@ -1,0 +1,162 @@
+//! A folder that is deployed step by step, rolled back now and then, is one that was deployed at once: whatever a fresh database takes,
+//! the one with a history takes, and `pg_dump` says the same of both.
+
+mod folders;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use cluster::TemporaryCluster;
+use howdah_tests::application::text;
+use howdah_tests::platform::command;
+use howdah_tests::queues::Queues;
+use hunt::Hunt;
+
+use folders::World;
+
+const SHORT: Duration = Duration::from_secs(if cfg!(feature = "long") { 120 } else { 12 });
+/// Steps of a round.
+const STEPS: usize = 10;
+
+/// Databases of one cluster, each with the application `shop`.
+struct Databases {
+    cluster: TemporaryCluster,
+    made: usize,
+}
+
+impl Databases {
+    fn start() -> Databases {
+        let cluster = Queues::empty(&[]).cluster;
+        cluster.execute("postgres", "create database empty").unwrap();
+        cluster.execute("empty", "create extension howdah; select deploy.create_application('shop')").unwrap();
+        Databases { cluster, made: 0 }
+    }
+
+    fn another(&mut self) -> String {
+        self.made += 1;
+        let name = format!("made_{}", self.made);
+        self.cluster.execute("postgres", &format!("create database {name} template empty")).unwrap();
+        name
+    }
+
+    fn drop(&self, name: &str) {
+        self.cluster.execute("postgres", &format!("drop database {name} with (force)")).unwrap();
+    }
+
+    /// Runs a task of the command; its complaint if it fails.
+    fn run(&self, task: &str, database: &str, more: &[&str]) -> Result<(), String> {
+        let to = self.cluster.connection_string(database).unwrap();
+        let output: Output =
+            Command::new(command()).args([task, "--to", &to]).args(more).env("HOWDAH_LOCKS", "60").output().unwrap();
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(text(&output.stderr)),
+        }
+    }
+
+    fn deploy(&self, database: &str, files: &BTreeMap<String, String>) -> Result<(), String> {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("howdah.toml"), "name = \"shop\"\n").unwrap();
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        self.run("deploy", database, &["--app", &folder.path().to_string_lossy(), "--no-tests"])
+    }
+
+    /// The number of the last deployment.
+    fn last_number(&self, database: &str) -> i64 {
+        let query = "select max(number)::bigint from deploy.deployment";
+        self.cluster.connect(database).unwrap().query_one(query, &[]).unwrap().get(0)
+    }
+
+    /// The schema as `pg_dump` writes it, an entry each, in an order that says nothing of when something was made.
+    fn schema(&self, database: &str) -> Vec<String> {
+        let program = self.cluster.installation().program("pg_dump");
+        let to = self.cluster.connection_string(database).unwrap();
+        let output = Command::new(program).args(["-d", &to, "-s", "-n", "shop"]).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let text = text(&output.stdout);
+        let mut entries: Vec<String> = text
+            .split("\n--\n-- Name: ")
+            .skip(1)
+            .map(|entry| {
+                let lines = entry.lines().filter(|line| !line.is_empty() && !line.starts_with("--") && !line.starts_with("\\"));
+                let mut lines: Vec<&str> = lines.collect();
+                if lines.first().is_some_and(|head| head.contains("Type: ACL")) {
+                    lines.sort_unstable();
+                }
+                lines.join("\n")
+            })
+            .collect();
+        entries.sort_unstable();
+        entries
+    }
+}
+
+#[test]
+fn step_by_step_is_as_at_once() {
+    let mut databases = Databases::start();
+    let mut hunt = Hunt::begin("deployments", SHORT);
+    let (mut deployed, mut refused, mut rolled_back) = (0, 0, 0);
+    while let Some(mut random) = hunt.next_round() {
+        let grown = databases.another();
+        let mut world = World::new(&mut random);
+        let mut history: BTreeMap<i64, World> = BTreeMap::new();
+        for step in 0..STEPS {
+            let before = world.clone();
+            let earlier = (random.u8(..5) == 0).then(|| random.choice(history.keys().copied().rev().skip(1)));
+            let earlier = earlier.flatten();
+            let what = match earlier {
+                Some(number) => {
+                    world.take_code_of(&history[&number]);
+                    format!("back to {number}")
+                }
+                None => world.change(&mut random),
+            };
+            let files = world.files();
+            let fresh = databases.another();
+            let at_once = databases.deploy(&fresh, &files);
+            let by_step = match earlier {
+                Some(number) => databases
+                    .run("rollback", &grown, &[&number.to_string(), "--name", "shop", "--no-tests"]),
+                None => databases.deploy(&grown, &files),
+            };
+            let shown = || {
+                let show = |(path, text): (&String, &String)| format!("== {path}\n{text}");
+                let old = before.files();
+                let changed: Vec<_> = files.iter().filter(|(path, text)| old.get(*path) != Some(text)).map(show).collect();
+                let gone: Vec<_> = old.iter().filter(|(path, _)| !files.contains_key(*path)).map(show).collect();
+                format!("step {step}, {what}\nChanged:\n{}\nGone:\n{}\n", changed.join("\n"), gone.join("\n"))
+            };
+            match (at_once, by_step) {
+                (Ok(()), Ok(())) => {
+                    let (new, old) = (databases.schema(&fresh), databases.schema(&grown));
+                    let missing: Vec<_> = new.iter().filter(|entry| !old.contains(entry)).collect();
+                    let more: Vec<_> = old.iter().filter(|entry| !new.contains(entry)).collect();
+                    assert!(
+                        missing.is_empty() && more.is_empty(),
+                        "{}\nA fresh database has {missing:#?}\nThis one has {more:#?}",
+                        shown()
+                    );
+                    deployed += 1;
+                    rolled_back += usize::from(earlier.is_some());
+                    history.insert(databases.last_number(&grown), world.clone());
+                }
+                (Err(_), Err(_)) => {
+                    refused += 1;
+                    world = before;
+                }
+                (Ok(()), Err(why)) => panic!("{}\nA fresh database takes it; this one: {why}", shown()),
+                (Err(why), Ok(())) => panic!("{}\nA fresh database does not take it: {why}", shown()),
+            }
+            databases.drop(&fresh);
+        }
+        databases.drop(&grown);
+    }
+    println!("{deployed} deployed, {rolled_back} of them rolled back, {refused} refused");
+    assert!(deployed > refused, "most of what it tries cannot be deployed: {deployed}, {refused} refused");
+}
