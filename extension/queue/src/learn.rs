@@ -89,7 +89,8 @@ fn learn_locked(lock: &mut Locked, segments: &[Segment], pages: &[u32]) {
         memory.is_swollen = false;
         memory.watch.begin(ends[place]);
     }
-    lock.is_counted = false;
+    // Of a new queue all is counted as it comes. To read the ledgers beside its first sender, whose rows are not there yet, would miss them.
+    lock.is_counted = lasts.iter().all(|last| last.told == 0);
     // SAFETY: PostgreSQL's own state. On a standby rows come that this memory does not hear of.
     lock.is_known = unsafe { !pg_sys::RecoveryInProgress() };
 }
