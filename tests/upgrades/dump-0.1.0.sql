@@ -923,7 +923,7 @@ users	46c981e642ee2cc50aff4f00e3f207e47ee646f46c8ddf885f175402b4290295	select co
 --
 
 COPY deploy.deployment (application, number, kind, deployed_at, deployed_by, source, note, key, fingerprint) FROM stdin;
-users	1	deploy	2026-11-29 20:22:00.38739+00	postgres	2faac5e3c4a66418cea7e2e0f5b5bee88cbe8215	\N	c4fa13207bfae39a	7441b75a183026e32834f374d64fb5b4626900c0bf20210397fc5747b3acf11e
+users	1	deploy	2026-11-29 21:01:27.718364+00	postgres	7cc0badaaa590b8cebc226222a37e642ef66890e	\N	fd3108a376ef0a15	7441b75a183026e32834f374d64fb5b4626900c0bf20210397fc5747b3acf11e
 \.
 
 
@@ -1023,7 +1023,7 @@ GET	/goods	shop.goods_list()	howdah_web	public, pg_temp	postgres	f	{cookie:who}	
 --
 
 COPY job.dead (id, kind, priority, arguments, key, holds, root, attempts, enqueued_at, died_at, reason, sqlstate, message) FROM stdin;
-262148	2	normal	{"number": -1}	\N	\N	\N	2	2026-11-29 20:22:00.71485+00	2026-11-29 20:22:00.741887+00	failed	P0001	no -1 here
+262148	2	normal	{"number": -1}	\N	\N	\N	2	2026-11-29 21:01:28.058976+00	2026-11-29 21:01:28.08544+00	failed	P0001	no -1 here
 \.
 
 
@@ -1032,8 +1032,8 @@ COPY job.dead (id, kind, priority, arguments, key, holds, root, attempts, enqueu
 --
 
 COPY job.failure (job, place, kind, attempt, began_at, ended_at, sqlstate, message, detail, hint, context) FROM stdin;
-262148	1	2	1	2026-11-29 20:22:00.716521+00	2026-11-29 20:22:00.716777+00	P0001	no -1 here	\N	\N	PL/pgSQL function shop.work(integer) line 3 at RAISE\njob 262148 of kind work, attempt 1
-262148	2	2	2	2026-11-29 20:22:00.74164+00	2026-11-29 20:22:00.742253+00	P0001	no -1 here	\N	\N	PL/pgSQL function shop.work(integer) line 3 at RAISE\njob 262148 of kind work, attempt 2
+262148	1	2	1	2026-11-29 21:01:28.059959+00	2026-11-29 21:01:28.060216+00	P0001	no -1 here	\N	\N	PL/pgSQL function shop.work(integer) line 3 at RAISE\njob 262148 of kind work, attempt 1
+262148	2	2	2	2026-11-29 21:01:28.085121+00	2026-11-29 21:01:28.085924+00	P0001	no -1 here	\N	\N	PL/pgSQL function shop.work(integer) line 3 at RAISE\njob 262148 of kind work, attempt 2
 \.
 
 
@@ -1042,7 +1042,7 @@ COPY job.failure (job, place, kind, attempt, began_at, ended_at, sqlstate, messa
 --
 
 COPY job.home (one, cluster, database) FROM stdin;
-t	7713691340594497943	16384
+t	7713701508123856946	16384
 \.
 
 
@@ -1060,8 +1060,8 @@ COPY job.key (kind, key, job, holds, until) FROM stdin;
 --
 
 COPY job.kind (id, name, owner, priority, alert, function, function_owner, function_oid, role, search_path, attempts, backoff, longest_backoff, timeout, at_once, per_second, batch, keep_failures, keep_dead, paused_at, defined_at) FROM stdin;
-1	told	postgres	normal	\N	shop.work(integer)	postgres	17218	howdah_web	public, pg_temp	20	00:00:01	01:00:00	00:05:00	\N	\N	1	30 days	\N	2026-11-29 20:22:00.692774+00	2026-11-29 20:22:00.67316+00
-2	work	postgres	normal	1	shop.work(integer)	postgres	17218	howdah_web	public, pg_temp	2	00:00:00.001	01:00:00	00:05:00	\N	\N	5	30 days	\N	2026-11-29 20:22:00.817621+00	2026-11-29 20:22:00.694372+00
+1	told	postgres	normal	\N	shop.work(integer)	postgres	17218	howdah_web	public, pg_temp	20	00:00:01	01:00:00	00:05:00	\N	\N	1	30 days	\N	2026-11-29 21:01:28.033829+00	2026-11-29 21:01:28.012625+00
+2	work	postgres	normal	1	shop.work(integer)	postgres	17218	howdah_web	public, pg_temp	2	00:00:00.001	01:00:00	00:05:00	\N	\N	5	30 days	\N	2026-11-29 21:01:28.163228+00	2026-11-29 21:01:28.035472+00
 \.
 
 
@@ -1090,7 +1090,7 @@ COPY job.permission (kind, role, permission) FROM stdin;
 --
 
 COPY job.timetable (id, name, owner, kind, arguments, priority, cron, every, anchor, time_zone, missed, missed_within, missed_most, may_overlap, defined_at, paused_at, stopped, next_at, looked_at, last_at, last_job, skipped, missed_for_good) FROM stdin;
-1	yearly	postgres	2	{}	\N	0 0 1 1 *	\N	\N	Europe/Berlin	once	1 day	100	f	2026-11-29 20:22:00.842956+00	\N	\N	2026-12-31 23:00:00+00	2026-11-29 20:22:00.842956+00	\N	\N	0	0
+1	yearly	postgres	2	{}	\N	0 0 1 1 *	\N	\N	Europe/Berlin	once	1 day	100	f	2026-11-29 21:01:28.189152+00	\N	\N	2026-12-31 23:00:00+00	2026-11-29 21:01:28.189152+00	\N	\N	0	0
 \.
 
 
@@ -1099,7 +1099,7 @@ COPY job.timetable (id, name, owner, kind, arguments, priority, cron, every, anc
 --
 
 COPY queue.a_notes (msg_id, read_ct, enqueued_at, last_read_at, archived_at, vt, message, headers) FROM stdin;
-4	0	2026-11-29 20:22:00.668309+00	\N	2026-11-29 20:22:00.668969+00	2026-11-29 20:22:00.668309+00	{"note": "archived"}	\N
+4	0	2026-11-29 21:01:28.007184+00	\N	2026-11-29 21:01:28.007937+00	2026-11-29 21:01:28.007184+00	{"note": "archived"}	\N
 \.
 
 
@@ -1108,8 +1108,8 @@ COPY queue.a_notes (msg_id, read_ct, enqueued_at, last_read_at, archived_at, vt,
 --
 
 COPY queue.dead_letter (queue, into_table, listener, msg_id, read_ct, enqueued_at, buried_at, sqlstate, error, message, headers, line, line_length, column_names, column_values) FROM stdin;
-2	\N	\N	5	1	2026-11-29 20:22:00.668313+00	2026-11-29 20:22:00.669844+00	\N	read 1 times	{"note": "dead"}	\N	\N	\N	\N	\N
-\N	shop.line	0	\N	\N	2026-11-29 20:22:00.671206+00	2026-11-29 20:22:00.671206+00	22P02	invalid input syntax for type integer: "one"	\N	\N	\\x7b226e756d626572223a20226f6e65227d	17	\N	\N
+2	\N	\N	5	1	2026-11-29 21:01:28.007189+00	2026-11-29 21:01:28.008912+00	\N	read 1 times	{"note": "dead"}	\N	\N	\N	\N	\N
+\N	shop.line	0	\N	\N	2026-11-29 21:01:28.010444+00	2026-11-29 21:01:28.010444+00	22P02	invalid input syntax for type integer: "one"	\N	\N	\\x7b226e756d626572223a20226f6e65227d	17	\N	\N
 \.
 
 
@@ -1118,9 +1118,9 @@ COPY queue.dead_letter (queue, into_table, listener, msg_id, read_ct, enqueued_a
 --
 
 COPY queue.ledger_1_1 (first, at, until, read_at, count, reads, low, high, producer, epoch, sequence) FROM stdin;
-1	2026-11-29 20:22:00.649066+00	2000-01-01 00:00:00+00	2000-01-01 00:00:00+00	3	-1	0	0	\N	\N	\N
-4	2026-11-29 20:22:00.649565+00	2000-01-01 00:00:00+00	2000-01-01 00:00:00+00	2	-1	0	0	station	1	2
-1	2026-11-29 20:22:00.649898+00	infinity	2000-01-01 00:00:00+00	-1	0	0	0	\N	\N	\N
+1	2026-11-29 21:01:27.987165+00	2000-01-01 00:00:00+00	2000-01-01 00:00:00+00	3	-1	0	0	\N	\N	\N
+4	2026-11-29 21:01:27.987665+00	2000-01-01 00:00:00+00	2000-01-01 00:00:00+00	2	-1	0	0	station	1	2
+1	2026-11-29 21:01:27.987969+00	infinity	2000-01-01 00:00:00+00	-1	0	0	0	\N	\N	\N
 \.
 
 
@@ -1145,15 +1145,15 @@ COPY queue.ledger_1_3 (first, at, until, read_at, count, reads, low, high, produ
 --
 
 COPY queue.ledger_2_1 (first, at, until, read_at, count, reads, low, high, producer, epoch, sequence) FROM stdin;
-1	2026-11-29 20:22:00.668218+00	2000-01-01 00:00:00+00	2000-01-01 00:00:00+00	1	-1	0	0	\N	\N	\N
-2	2026-11-29 20:22:00.668296+00	2058-08-07 22:08:40.668293+00	2000-01-01 00:00:00+00	1	-1	0	0	\N	\N	\N
-3	2026-11-29 20:22:00.668304+00	2000-01-01 00:00:00+00	2000-01-01 00:00:00+00	1	-1	0	0	\N	\N	\N
-4	2026-11-29 20:22:00.668309+00	2000-01-01 00:00:00+00	2000-01-01 00:00:00+00	1	-1	0	0	\N	\N	\N
-5	2026-11-29 20:22:00.668313+00	2000-01-01 00:00:00+00	2000-01-01 00:00:00+00	1	-1	0	0	\N	\N	\N
-3	2026-11-29 20:22:00.66872+00	2058-08-07 22:08:40.66872+00	2026-11-29 20:22:00.66872+00	-1	1	0	0	\N	\N	\N
-4	2026-11-29 20:22:00.669136+00	infinity	2000-01-01 00:00:00+00	-1	0	0	0	\N	\N	\N
-5	2026-11-29 20:22:00.669624+00	2026-11-29 20:22:00.669624+00	2026-11-29 20:22:00.669624+00	-1	1	0	0	\N	\N	\N
-5	2026-11-29 20:22:00.669921+00	infinity	2026-11-29 20:22:00.669624+00	-1	1	0	0	\N	\N	\N
+1	2026-11-29 21:01:28.007086+00	2000-01-01 00:00:00+00	2000-01-01 00:00:00+00	1	-1	0	0	\N	\N	\N
+2	2026-11-29 21:01:28.007172+00	2058-08-07 22:48:08.007168+00	2000-01-01 00:00:00+00	1	-1	0	0	\N	\N	\N
+3	2026-11-29 21:01:28.007179+00	2000-01-01 00:00:00+00	2000-01-01 00:00:00+00	1	-1	0	0	\N	\N	\N
+4	2026-11-29 21:01:28.007184+00	2000-01-01 00:00:00+00	2000-01-01 00:00:00+00	1	-1	0	0	\N	\N	\N
+5	2026-11-29 21:01:28.007189+00	2000-01-01 00:00:00+00	2000-01-01 00:00:00+00	1	-1	0	0	\N	\N	\N
+3	2026-11-29 21:01:28.00769+00	2058-08-07 22:48:08.00769+00	2026-11-29 21:01:28.00769+00	-1	1	0	0	\N	\N	\N
+4	2026-11-29 21:01:28.008109+00	infinity	2000-01-01 00:00:00+00	-1	0	0	0	\N	\N	\N
+5	2026-11-29 21:01:28.008659+00	2026-11-29 21:01:28.008659+00	2026-11-29 21:01:28.008659+00	-1	1	0	0	\N	\N	\N
+5	2026-11-29 21:01:28.008989+00	infinity	2026-11-29 21:01:28.008659+00	-1	1	0	0	\N	\N	\N
 \.
 
 
@@ -1178,7 +1178,7 @@ COPY queue.ledger_2_3 (first, at, until, read_at, count, reads, low, high, produ
 --
 
 COPY queue.ledger_3_1 (first, at, until, read_at, count, reads, low, high, producer, epoch, sequence) FROM stdin;
-1	2026-11-29 20:22:00.742122+00	2000-01-01 00:00:00+00	2000-01-01 00:00:00+00	1	-1	0	0	\N	\N	\N
+1	2026-11-29 21:01:28.085766+00	2000-01-01 00:00:00+00	2000-01-01 00:00:00+00	1	-1	0	0	\N	\N	\N
 \.
 
 
@@ -1203,13 +1203,13 @@ COPY queue.ledger_3_3 (first, at, until, read_at, count, reads, low, high, produ
 --
 
 COPY queue.ledger_4_1 (first, at, until, read_at, count, reads, low, high, producer, epoch, sequence) FROM stdin;
-1	2026-11-29 20:22:00.71485+00	2000-01-01 00:00:00+00	2000-01-01 00:00:00+00	1	-1	0	0	\N	\N	\N
-1	2026-11-29 20:22:00.716375+00	2026-11-29 20:23:00.716375+00	2000-01-01 00:00:00+00	-1	0	0	0	\N	\N	\N
-1	2026-11-29 20:22:00.716669+00	2026-11-29 20:22:00.717602+00	2000-01-01 00:00:00+00	-1	1	0	0	\N	\N	\N
-1	2026-11-29 20:22:00.741586+00	2026-11-29 20:23:00.741586+00	2000-01-01 00:00:00+00	-1	1	0	0	\N	\N	\N
-1	2026-11-29 20:22:00.741787+00	infinity	2000-01-01 00:00:00+00	-1	1	0	0	\N	\N	\N
-2	2026-11-29 20:22:00.819795+00	2000-01-01 00:00:00+00	2000-01-01 00:00:00+00	20	-1	0	0	\N	\N	\N
-22	2026-11-29 20:22:00.840849+00	3000-01-01 00:00:00+00	2000-01-01 00:00:00+00	1	-1	0	0	\N	\N	\N
+1	2026-11-29 21:01:28.058976+00	2000-01-01 00:00:00+00	2000-01-01 00:00:00+00	1	-1	0	0	\N	\N	\N
+1	2026-11-29 21:01:28.059793+00	2026-11-29 21:02:28.059793+00	2000-01-01 00:00:00+00	-1	0	0	0	\N	\N	\N
+1	2026-11-29 21:01:28.060112+00	2026-11-29 21:01:28.061266+00	2000-01-01 00:00:00+00	-1	1	0	0	\N	\N	\N
+1	2026-11-29 21:01:28.085059+00	2026-11-29 21:02:28.085059+00	2000-01-01 00:00:00+00	-1	1	0	0	\N	\N	\N
+1	2026-11-29 21:01:28.085332+00	infinity	2000-01-01 00:00:00+00	-1	1	0	0	\N	\N	\N
+2	2026-11-29 21:01:28.16549+00	2000-01-01 00:00:00+00	2000-01-01 00:00:00+00	20	-1	0	0	\N	\N	\N
+22	2026-11-29 21:01:28.186784+00	3000-01-01 00:00:00+00	2000-01-01 00:00:00+00	1	-1	0	0	\N	\N	\N
 \.
 
 
@@ -1234,7 +1234,7 @@ COPY queue.ledger_4_3 (first, at, until, read_at, count, reads, low, high, produ
 --
 
 COPY queue.ledger_5_1 (first, at, until, read_at, count, reads, low, high, producer, epoch, sequence) FROM stdin;
-1	2026-11-29 20:22:00.840446+00	2000-01-01 00:00:00+00	2000-01-01 00:00:00+00	1	-1	0	0	\N	\N	\N
+1	2026-11-29 21:01:28.186266+00	2000-01-01 00:00:00+00	2000-01-01 00:00:00+00	1	-1	0	0	\N	\N	\N
 \.
 
 
@@ -1285,11 +1285,11 @@ shop.line	lines	1	2
 --
 
 COPY queue.queue (id, name, row_type, owner, max_reads, is_unlogged, created_at) FROM stdin;
-1	readings	shop.reading	postgres	\N	f	2026-11-29 20:22:00.626219+00
-2	notes	\N	postgres	1	f	2026-11-29 20:22:00.650139+00
-3	job_1_normal	job.entry	postgres	\N	f	2026-11-29 20:22:00.67316+00
-4	job_2_normal	job.entry	postgres	\N	f	2026-11-29 20:22:00.694372+00
-5	job_2_high	job.entry	postgres	\N	f	2026-11-29 20:22:00.821152+00
+1	readings	shop.reading	postgres	\N	f	2026-11-29 21:01:27.964447+00
+2	notes	\N	postgres	1	f	2026-11-29 21:01:27.98819+00
+3	job_1_normal	job.entry	postgres	\N	f	2026-11-29 21:01:28.012625+00
+4	job_2_normal	job.entry	postgres	\N	f	2026-11-29 21:01:28.035472+00
+5	job_2_high	job.entry	postgres	\N	f	2026-11-29 21:01:28.165851+00
 \.
 
 

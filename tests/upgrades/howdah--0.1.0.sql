@@ -695,7 +695,7 @@ comment on function queue.columns(regclass) is
 create function queue.make(
   name text, row_type regtype, owner regrole, is_unlogged boolean, max_reads integer)
 returns void
-language plpgsql set search_path = pg_catalog, pg_temp set client_min_messages = warning
+language plpgsql set search_path = pg_catalog, pg_temp
 as $body$
 declare
   number integer;
@@ -739,7 +739,9 @@ begin
     end if;
     execute format('drop table %s', stray.relation);
   end loop;
-  execute format('drop function if exists queue.row_type_%s()', number);
+  if to_regprocedure(format('queue.row_type_%s()', number)) is not null then
+    execute format('drop function queue.row_type_%s()', number);
+  end if;
   if make.row_type is null then
     columns := ', message jsonb, headers jsonb';
     execute format(
