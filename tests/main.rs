@@ -198,6 +198,7 @@ mod hunts {
     mod cancels;
     mod crash;
     mod ddl;
+    mod deployments;
     mod rights;
     mod row_types;
     mod versions;

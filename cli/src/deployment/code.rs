@@ -13,6 +13,9 @@ use super::report::Report;
 use super::server::{FileError, Ran, Rewritten, Stop, Taken, call, refuse_problems};
 use crate::failure::Failure;
 
+/// How often a file runs at most: more often none has to that is right.
+const MOST_RUNS: u32 = 50;
+
 /// The files of a deployment, run in a transaction.
 pub(crate) struct Files<'a, 't> {
     pub(crate) transaction: &'a mut Transaction<'t>,
@@ -21,8 +24,10 @@ pub(crate) struct Files<'a, 't> {
     pub(crate) locks: Locks,
     /// Files of code that have to run.
     due: BTreeSet<String>,
-    /// Those of which what they had made was dropped already.
+    /// Those of which what they had made was dropped, and which have not run since.
     taken: BTreeSet<String>,
+    /// How often each has run.
+    runs: BTreeMap<String, u32>,
     /// Those that are as they were.
     unchanged: BTreeSet<String>,
 }
@@ -42,7 +47,16 @@ impl<'a, 't> Files<'a, 't> {
         let due = plan.code.iter().filter(is_due).map(|(path, _)| path.clone()).collect();
         let is_unchanged = |(_, change): &(&String, &Change)| **change == Change::Unchanged;
         let unchanged = plan.code.iter().filter(is_unchanged).map(|(path, _)| path.clone()).collect();
-        Files { transaction, folder, report, locks, due, taken: BTreeSet::new(), unchanged }
+        Files {
+            transaction,
+            folder,
+            report,
+            locks,
+            due,
+            taken: BTreeSet::new(),
+            runs: BTreeMap::new(),
+            unchanged,
+        }
     }
 
     /// Has files of code run that have not changed.
@@ -70,6 +84,33 @@ impl<'a, 't> Files<'a, 't> {
             return Err(self.failed(path, error));
         }
         self.locks.look(self.transaction, path)?;
+        Ok(ran)
+    }
+
+    /// Runs a file of code. Where PostgreSQL will not replace what is there, that goes before: what the file has made itself, or what others
+    /// have made before and no longer make.
+    fn run_replacing(&mut self, path: &str) -> Result<Ran, Stop> {
+        let runs = self.runs.entry(path.to_owned()).or_default();
+        *runs += 1;
+        if *runs > MOST_RUNS {
+            return Err(Stop::Failed(Failure::Said(format!(
+                "{path} has run {MOST_RUNS} times in this deployment: it and others take away what the other makes, again and again"
+            ))));
+        }
+        let is_of_replacing = |ran: &Ran| ran.error.as_ref().is_some_and(FileError::is_of_replacing);
+        let mut ran = self.run(path)?;
+        if is_of_replacing(&ran) && self.taken.insert(path.to_owned()) {
+            self.take_away(path)?;
+            ran = self.run(path)?;
+        }
+        if is_of_replacing(&ran) && !self.take_away("")?.is_empty() {
+            ran = self.run(path)?;
+        }
+        let is_here = |path: &String| self.folder.files.contains_key(path);
+        self.due.extend(std::mem::take(&mut ran.paths).into_iter().filter(is_here));
+        if ran.error.is_none() {
+            self.taken.remove(path);
+        }
         Ok(ran)
     }
 
@@ -102,7 +143,8 @@ impl<'a, 't> Files<'a, 't> {
         Ok(is_cleared)
     }
 
-    /// Drops what a file has made. Others whose objects go with it are due.
+    /// Drops what a file has made; without a path what files made before and do not make any more, as far as is known. Others whose objects go
+    /// with it are due.
     fn take_away(&mut self, path: &str) -> Result<Vec<String>, Stop> {
         let taken: Taken = call(self.transaction, "select deploy.take_away($1)::text", &[&path])?;
         self.after_taking(path, taken)
@@ -139,13 +181,7 @@ impl<'a, 't> Files<'a, 't> {
         while !self.due.is_empty() {
             let mut has_run = false;
             for path in std::mem::take(&mut self.due) {
-                let mut ran = self.run(&path)?;
-                if ran.error.as_ref().is_some_and(FileError::is_of_replacing)
-                    && self.taken.insert(path.clone())
-                {
-                    self.take_away(&path)?;
-                    ran = self.run(&path)?;
-                }
+                let ran = self.run_replacing(&path)?;
                 match ran.error {
                     None => {
                         has_run = true;

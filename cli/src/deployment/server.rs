@@ -155,6 +155,8 @@ pub(crate) struct Ran {
     pub(crate) rewritten: Vec<Rewritten>,
     /// Files whose objects are in the way of what has failed.
     pub(crate) in_the_way: Vec<String>,
+    /// Other files whose objects went with what it made before.
+    pub(crate) paths: Vec<String>,
 }
 
 /// A table whose rows were all written anew.

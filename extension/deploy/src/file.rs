@@ -1,7 +1,7 @@
 //! A file of a deployment: what it is, and running it.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use batches::Batches;
 use folder::Kind;
@@ -18,6 +18,8 @@ use sha2::{Digest, Sha256};
 
 use super::application::{Application, Deployment};
 use super::batch;
+use super::conditional;
+use super::followed::Followed;
 use super::kept;
 use super::recorder::{self, Made, recorded};
 use super::removal::is_part;
@@ -157,7 +159,8 @@ impl File<'_> {
     }
 
     /// Runs it; what it has made. What a migration makes and gives lasts, what another file does only as long as that says so.
-    pub(crate) fn run(&self, using: Use) -> Result<Vec<Made>, PgError> {
+    /// Other files that have to run again are among `others` then.
+    pub(crate) fn run(&self, using: Use, others: &mut BTreeSet<String>) -> Result<Vec<Made>, PgError> {
         let application = &self.deployment.application;
         let looked_at = Cell::new(0);
         let look = || {
@@ -172,12 +175,14 @@ impl File<'_> {
             })
         };
         if self.is_migration() {
+            let followed = Followed::of(application);
             let (ran, made) = recorded(run);
             ran?;
+            followed.rename();
             self.note_migration();
             return Ok(made);
         }
-        rights::undo(application, Some(self.path), self.deployment.number)?;
+        let undone = rights::undo(application, Some(self.path), self.deployment.number)?;
         kept::keep_of_file(application, self.path);
         let before = rights::is_about_rights(self.text).then(|| rights::now(application));
         let (ran, made) = recorded(run);
@@ -188,6 +193,7 @@ impl File<'_> {
         }
         rights::give_back(application)?;
         kept::give_back(application)?;
+        others.extend(undone.said_by_others(application, self.deployment.number, Some(self.path)));
         Ok(made)
     }
 
@@ -251,6 +257,28 @@ impl File<'_> {
             |row| row.get(1).ok().flatten().zip(row.get(2).ok().flatten()),
         );
         of_another.into_iter().next()
+    }
+
+    /// Whether it had run with this text before. Then what it leaves out is its own, and not stale. It has just run.
+    pub(crate) fn keep_left(&self) -> bool {
+        let name = self.deployment.application.name.as_str();
+        let was_this = || {
+            value_as_owner::<bool>(
+                "select true from deploy.file f where f.application = $1 and f.path = $3 and f.digest = $4 and f.number = (
+                   select max(l.number) from deploy.deployment l where l.application = $1 and l.number < $2)",
+                &[name.into(), self.deployment.number.into(), self.path.into(), self.digest.as_str().into()],
+            )
+            .is_some()
+        };
+        if !conditional::runs_again(self.path) && !was_this() {
+            return false;
+        }
+        run_as_owner(
+            "update deploy.object o set is_stale = false where o.application = $1 and o.path = $2 and o.is_stale
+               and (deploy.address(o.type, o.names, o.arguments)).objid is not null",
+            &[name.into(), self.path.into()],
+        );
+        true
     }
 
     /// Notes what it has made now; what it made before and has not made again is stale.

@@ -8,7 +8,7 @@ use session::authority::{rows_as_owner, run_as_owner};
 
 use super::application::Application;
 
-/// What is noted of objects, by its places in the tables, and which objects that is.
+/// Notes of objects, by their places in the tables, and which objects they are of.
 #[derive(Default)]
 pub(crate) struct Followed {
     objects: (Vec<String>, Vec<Oid>, Vec<Oid>, Vec<i32>),
@@ -30,7 +30,8 @@ const RIGHTS: &str = "select g.ctid::text, g.kind, g.number, coalesce((
       where d.application = $1) g
     where g.number is not null";
 
-const RENAME_OBJECTS: &str = "update deploy.object d set type = i.type, names = i.object_names, arguments = i.object_args
+const RENAME_OBJECTS: &str =
+    "update deploy.object d set type = i.type, names = i.object_names, arguments = i.object_args
     from unnest($1::text[], $2::oid[], $3::oid[], $4::integer[]) o (place, class, number, part)
     cross join lateral pg_identify_object_as_address(o.class, o.number, o.part) i
     where d.ctid = o.place::tid and i.object_names is not null

@@ -1,6 +1,8 @@
 //! The functions of schema `deploy`. What a text does wrong is returned, as JSON, so that the client can go on; what the caller does wrong is
 //! raised.
 
+use std::collections::BTreeSet;
+
 use folder::Kind;
 use pg::entry::sql_function;
 use pg::guard::PgError;
@@ -13,14 +15,15 @@ use session::deployments;
 
 use super::application::{Application, Deployment};
 use super::checks;
+use super::conditional;
 use super::drift;
 use super::file::{File, descriptions, files_of, fingerprint, refuse_here};
 use super::kept;
 use super::new_values;
 use super::recorder::Made;
-use super::removal::{in_the_way, take_away};
+use super::removal::{ToDrop, in_the_way, take_away};
 use super::rights;
-use super::statements::{Use, describe};
+use super::statements::{self, Use, describe};
 use super::steps;
 use super::trial;
 
@@ -91,6 +94,7 @@ sql_function!(
         drift::note(&application);
         rights::begin(&application);
         kept::begin();
+        conditional::begin();
         // What their files made goes, unless another file makes it.
         run_as_owner(
             "update deploy.object o set is_stale = true where o.application = $1 and o.path <> all ($2::text[])",
@@ -127,13 +131,27 @@ sql_function!(
             (false, true) => Use::Replace,
             (false, false) => Use::Run,
         };
-        let made = match file.run(using) {
+        let mut others = BTreeSet::new();
+        let ran = file.run(using, &mut others).and_then(|made| {
+            if file.is_migration() || !statements::may_leave_out(file.text) || file.keep_left() {
+                return Ok(made);
+            }
+            // It has left out what was there because it had made that as another text. The next time it would leave out what it has made now.
+            let left = take_away(&file.deployment, ToDrop::Left(file.path))?;
+            if left.objects.is_empty() {
+                return Ok(made);
+            }
+            let rest = take_away(&file.deployment, ToDrop::Of(file.path))?;
+            others.extend(left.paths.into_iter().chain(rest.paths));
+            file.run(using, &mut others)
+        });
+        let made = match ran {
             Ok(made) => made,
             Err(error) => {
                 let application = &file.deployment.application;
                 let error = with_who_may(error, application);
                 let in_the_way = if file.is_migration() { in_the_way(application, &error) } else { Vec::new() };
-                let failed = json!({ "error": describe(&error, file.text), "in_the_way": in_the_way });
+                let failed = json!({ "error": describe(&error, file.text), "in_the_way": in_the_way, "paths": others });
                 return call.give(failed.to_string());
             }
         };
@@ -141,7 +159,8 @@ sql_function!(
             new_values::allow();
         }
         file.keep_text();
-        let made_and = json!({ "made": descriptions(&file.deployment.application, &made), "rewritten": rewritten(&made) });
+        let made_and = json!({ "made": descriptions(&file.deployment.application, &made), "rewritten": rewritten(&made),
+            "paths": others });
         call.give(made_and.to_string())
     }
 );
@@ -181,10 +200,15 @@ sql_function!(
         refuse_here();
         let deployment = Deployment::current();
         deployments::announce();
-        let taken = take_away(&deployment, call.text(0));
-        let answer = match taken {
+        let what = match call.text(0) {
+            None => ToDrop::Stale,
+            // Files that still have to run may make the rest, or what others have made already.
+            Some("") => ToDrop::StaleSoFar,
+            Some(path) => ToDrop::Of(path),
+        };
+        let answer = match take_away(&deployment, what) {
             Ok(removed) => {
-                let problems = if call.text(0).is_none() { checks::double(&deployment) } else { Vec::new() };
+                let problems = if what == ToDrop::Stale { checks::double(&deployment) } else { Vec::new() };
                 json!({ "removed": removed.objects, "paths": removed.paths, "problems": problems })
             }
             Err(error) => json!({ "error": describe(&error, "") }),

@@ -10,8 +10,9 @@ use session::authority::{name_of, rows_as_owner, run_as_owner, value_as_owner};
 use session::deployer::as_deployer;
 
 use super::application::{Application, Deployment};
+use super::conditional;
 use super::kept;
-use super::rights;
+use super::rights::{self, Undone};
 use super::statements::{self, Use};
 
 /// An object, with the file that has made it; none if no file has.
@@ -28,6 +29,29 @@ struct Object {
     loss: Option<(String, String)>,
     /// What it is, for people.
     description: String,
+}
+
+/// Objects that are dropped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ToDrop<'a> {
+    /// All objects of a file.
+    Of(&'a str),
+    /// Those that a file made before and has not made again.
+    Left(&'a str),
+    /// Those that files made before and have not made again: all have run.
+    Stale,
+    /// The same before all have run.
+    StaleSoFar,
+}
+
+impl<'a> ToDrop<'a> {
+    /// The one file.
+    fn path(self) -> Option<&'a str> {
+        match self {
+            Self::Of(path) | Self::Left(path) => Some(path),
+            Self::Stale | Self::StaleSoFar => None,
+        }
+    }
 }
 
 /// What was dropped.
@@ -93,10 +117,10 @@ const RECORDED: &str = concat!(
     where d.application = $1 and a.objid is not null and not ",
     is_part!("a.classid", "a.objid"),
     "
-      and case when $2 is null then d.is_stale and not exists (
+      and ($2 is null or d.path = $2)
+      and (not $3 or d.is_stale and not exists (
         select from deploy.object again where again.application = d.application and again.type = d.type
-          and again.names = d.names and again.arguments = d.arguments and not again.is_stale)
-      else d.path = $2 end"
+          and again.names = d.names and again.arguments = d.arguments and not again.is_stale))"
 );
 
 /// What depends on an object, or on a part of it such as the row type of a view. A column of a view or of a composite type is the whole.
@@ -149,16 +173,20 @@ pub(crate) fn in_the_way(application: &Application, error: &PgError) -> Vec<Stri
     rows_as_owner(NAMED, &[application.name.as_str().into(), told.into()], |row| row.get::<String>(1).ok()?)
 }
 
-/// Drops what a file has made; without one, what files made before and have not since.
-pub(crate) fn take_away(deployment: &Deployment, path: Option<&str>) -> Result<Removed, PgError> {
+/// Drops what files have made.
+pub(crate) fn take_away(deployment: &Deployment, what: ToDrop<'_>) -> Result<Removed, PgError> {
     let application = &deployment.application;
-    let name = application.name.as_str();
+    let (name, path, is_stale) = (application.name.as_str(), what.path(), !matches!(what, ToDrop::Of(_)));
     let mut removed = Removed::default();
     let mut seen = BTreeSet::new();
-    let objects = objects(RECORDED, &[name.into(), path.into()]);
-    if path.is_none() {
-        rights::undo(application, None, deployment.number)?;
+    if let ToDrop::Of(path) = what {
+        conditional::note_taken(application, path);
     }
+    let objects = objects(RECORDED, &[name.into(), path.into(), is_stale.into()]);
+    let undone = match what {
+        ToDrop::Stale => rights::undo(application, None, deployment.number)?,
+        _ => Undone::default(),
+    };
     if !objects.is_empty() {
         let before = rights::now(application);
         for object in objects {
@@ -167,16 +195,25 @@ pub(crate) fn take_away(deployment: &Deployment, path: Option<&str>) -> Result<R
         let others = rights::lost(application, &before).into_iter();
         removed.paths.extend(others.filter(|other| path != Some(other.as_str())));
     }
-    unregister(application, path, &mut removed);
-    if path.is_none() {
+    removed.paths.extend(undone.said_by_others(application, deployment.number, None));
+    let is_for_good = !removed.objects.is_empty() && !matches!(what, ToDrop::Of(_));
+    if is_for_good || what == ToDrop::Stale && conditional::is_something_gone() {
+        let others = conditional::files(deployment).into_iter();
+        removed.paths.extend(others.filter(|other| path != Some(other.as_str())));
+    }
+    if matches!(what, ToDrop::Of(_) | ToDrop::Stale) {
+        unregister(application, path, &mut removed);
+    }
+    if what == ToDrop::Stale {
         let number = deployment.number;
         removed.paths.extend(rows_as_owner(MISSING, &[name.into(), number.into()], |row| {
             row.get::<String>(1).ok()?
         }));
     }
     run_as_owner(
-        "delete from deploy.object d where d.application = $1 and case when $2 is null then d.is_stale else d.path = $2 end",
-        &[name.into(), path.into()],
+        "delete from deploy.object d where d.application = $1 and ($2 is null or d.path = $2) and (not $3 or d.is_stale)
+           and ($4 or d.type not in ('route', 'handler', 'job', 'schedule'))",
+        &[name.into(), path.into(), is_stale.into(), matches!(what, ToDrop::Of(_) | ToDrop::Stale).into()],
     );
     Ok(removed)
 }

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use folder::Kind;
 use pg::guard::PgError;
 use session::authority::{rows_as_owner, run_as_owner};
 use session::deployer::as_deployer;
@@ -117,20 +118,66 @@ fn run(application: &Application, statement: &str) -> Result<(), PgError> {
 }
 
 /// Takes back what a file has given, and gives what it has taken; without a path what files did that the deployment has no more.
-pub(crate) fn undo(application: &Application, path: Option<&str>, number: i32) -> Result<(), PgError> {
+pub(crate) fn undo(application: &Application, path: Option<&str>, number: i32) -> Result<Undone, PgError> {
     let name = application.name.as_str();
     let recorded = rights(RECORDED, &[name.into(), path.into(), number.into()]);
     if recorded.is_empty() {
-        return Ok(());
+        return Ok(Undone::default());
     }
     let now = now(application);
-    recorded.intersection(&now).try_for_each(|right| run(application, &right.undone()))?;
+    let undone: Rights = recorded.intersection(&now).cloned().collect();
+    undone.iter().try_for_each(|right| run(application, &right.undone()))?;
     run_as_owner(
         "delete from deploy.given g where g.application = $1 and case when $2 is null then not exists (
            select from deploy.file f where f.application = $1 and f.number = $3 and f.path = g.path) else g.path = $2 end",
         &[name.into(), path.into(), number.into()],
     );
-    Ok(())
+    Ok(Undone(undone))
+}
+
+/// Rights that were given and taken, and are as before that.
+#[derive(Default)]
+pub(crate) struct Undone(Rights);
+
+impl Undone {
+    /// Files of code that may say so, too, but for one: whoever said so second is noted nowhere. They have to run again.
+    pub(crate) fn said_by_others(
+        &self,
+        application: &Application,
+        number: i32,
+        but: Option<&str>,
+    ) -> BTreeSet<String> {
+        if self.0.is_empty() {
+            return BTreeSet::new();
+        }
+        let now = now(application);
+        let names: BTreeSet<String> =
+            self.0.difference(&now).map(|right| bare_name(&right.object).to_lowercase()).collect();
+        if names.is_empty() {
+            return BTreeSet::new();
+        }
+        let says = |text: &str| {
+            let text = text.to_lowercase();
+            is_about_rights(&text)
+                && (text.contains("in schema") || names.iter().any(|name| text.contains(name)))
+        };
+        let texts = rows_as_owner(
+            "select f.path, c.content from deploy.file f join deploy.content c on c.application = f.application and c.digest = f.digest
+             where f.application = $1 and f.number = $2",
+            &[application.name.as_str().into(), number.into()],
+            |row| Some((row.get::<String>(1).ok()??, row.get::<String>(2).ok()??)),
+        );
+        let others = texts
+            .into_iter()
+            .filter(|(path, text)| but != Some(path) && Kind::of(path) == Some(Kind::Code) && says(text));
+        others.map(|(path, _)| path).collect()
+    }
+}
+
+/// The name alone of an object as GRANT names it, such as `routine shop.price(integer)`.
+fn bare_name(object: &str) -> &str {
+    let name = object.split('(').next().unwrap_or_default();
+    name.rsplit(['.', ' ']).next().unwrap_or_default().trim_matches('"')
 }
 
 /// Whether a text may give or take rights.

@@ -84,6 +84,31 @@ pub(crate) fn run_each(text: &str, using: Use, after: impl Fn()) {
     }
 }
 
+/// Whether a text may leave out what is there already: it has IF NOT EXISTS, or calls something that may look.
+pub(crate) fn may_leave_out(text: &str) -> bool {
+    let Ok(text) = CString::new(text) else { return false };
+    // SAFETY: inside a transaction, through pgrx's guard; the tag of each statement tells its type, and what is parsed has copies of the text.
+    unsafe {
+        let statements = pg_sys::pg_parse_query(text.as_ptr());
+        let is_conditional = |place| {
+            let statement = (*nth(statements, place).cast::<RawStmt>()).stmt;
+            match (*statement).type_ {
+                NodeTag::T_DoStmt | NodeTag::T_SelectStmt | NodeTag::T_CallStmt => true,
+                NodeTag::T_CreateStmt => (*statement.cast::<pg_sys::CreateStmt>()).if_not_exists,
+                NodeTag::T_IndexStmt => (*statement.cast::<pg_sys::IndexStmt>()).if_not_exists,
+                NodeTag::T_CreateTableAsStmt => {
+                    (*statement.cast::<pg_sys::CreateTableAsStmt>()).if_not_exists
+                }
+                NodeTag::T_CreateSeqStmt => (*statement.cast::<pg_sys::CreateSeqStmt>()).if_not_exists,
+                NodeTag::T_CreateStatsStmt => (*statement.cast::<pg_sys::CreateStatsStmt>()).if_not_exists,
+                NodeTag::T_DefineStmt => (*statement.cast::<pg_sys::DefineStmt>()).if_not_exists,
+                _ => false,
+            }
+        };
+        (0..list_length(statements)).any(is_conditional)
+    }
+}
+
 /// Whether two texts have the same statements, whatever their comments and blanks.
 pub(crate) fn are_same(one: &str, other: &str) -> bool {
     let parse = |text: &str| {

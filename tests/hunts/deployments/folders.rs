@@ -15,7 +15,6 @@ struct Table {
 #[derive(Clone)]
 struct Column {
     name: String,
-    number: u32,
 }
 
 /// What files make.
@@ -98,14 +97,17 @@ const FILES: [&str; 7] = [
 ];
 
 impl World {
-    /// Two tables, and some objects.
-    pub(super) fn new(random: &mut Rng) -> World {
-        let mut world = World { tables: Vec::new(), migrations: Vec::new(), objects: Vec::new(), restored: None, next: 0 };
+    /// Two tables.
+    pub(super) fn new() -> World {
+        let mut world = World {
+            tables: Vec::new(),
+            migrations: Vec::new(),
+            objects: Vec::new(),
+            restored: None,
+            next: 0,
+        };
         world.add_table();
         world.add_table();
-        for _ in 0..random.usize(2..8) {
-            world.add_object(random);
-        }
         world
     }
 
@@ -116,7 +118,7 @@ impl World {
 
     fn add_table(&mut self) {
         let number = self.number();
-        let columns = ["value", "note"].map(|name| Column { name: format!("{name}_{number}"), number: self.number() });
+        let columns = ["value", "note"].map(|name| Column { name: format!("{name}_{number}") });
         let [value, note] = columns;
         let name = format!("table_{number}");
         self.migrations.push(format!(
@@ -127,7 +129,11 @@ impl World {
     }
 
     fn some_table(&self, random: &mut Rng) -> Option<usize> {
-        random.choice(self.tables.iter().enumerate().filter(|(_, table)| table.is_some()).map(|(place, _)| place))
+        {
+            let there: Vec<usize> =
+                (0..self.tables.len()).filter(|place| self.tables[*place].is_some()).collect();
+            random.choice(there)
+        }
     }
 
     fn add_object(&mut self, random: &mut Rng) {
@@ -137,7 +143,8 @@ impl World {
         let object = Object {
             kind,
             number,
-            file: if kind == Kind::Grant { "grants.sql" } else { FILES[random.usize(..FILES.len())] }.to_owned(),
+            file: if kind == Kind::Grant { "grants.sql" } else { FILES[random.usize(..FILES.len())] }
+                .to_owned(),
             variant: random.u32(..6),
             table,
             column: random.u32(..2),
@@ -149,7 +156,11 @@ impl World {
     /// Changes something; what, for people.
     pub(super) fn change(&mut self, random: &mut Rng) -> String {
         self.restored = None;
-        let count = random.usize(1..=3);
+        if self.objects.is_empty() {
+            (0..random.usize(3..10)).for_each(|_| self.add_object(random));
+            return "objects".into();
+        }
+        let count = random.usize(1..=4);
         let told: Vec<String> = (0..count).map(|_| self.change_once(random)).collect();
         told.join(", ")
     }
@@ -181,7 +192,10 @@ impl World {
                 if self.objects[place].kind == Kind::Grant {
                     return "nothing".into();
                 }
-                self.objects.iter_mut().filter(|object| object.file == from).for_each(|object| object.file = to.clone());
+                self.objects
+                    .iter_mut()
+                    .filter(|object| object.file == from)
+                    .for_each(|object| object.file = to.clone());
                 format!("{from} renamed")
             }
             _ => self.migrate(random),
@@ -204,7 +218,7 @@ impl World {
             1 => {
                 let name = format!("added_{number}");
                 let statement = format!("alter table {} add {name} integer default 3", table.name);
-                table.columns.push(Column { name, number });
+                table.columns.push(Column { name });
                 ("a column more", statement)
             }
             2 if table.columns.len() > 1 => {
@@ -213,7 +227,8 @@ impl World {
             }
             3 if !table.columns.is_empty() => {
                 let name = format!("renamed_{number}");
-                let statement = format!("alter table {} rename {} to {name}", table.name, table.columns[column].name);
+                let statement =
+                    format!("alter table {} rename {} to {name}", table.name, table.columns[column].name);
                 table.columns[column].name = name;
                 ("a column renamed", statement)
             }
@@ -242,7 +257,7 @@ impl World {
 
     /// Has the code of an earlier folder, as it was written then; migrations stay.
     pub(super) fn take_code_of(&mut self, earlier: &World) {
-        self.restored = Some(earlier.code());
+        self.restored = Some(earlier.restored.clone().unwrap_or_else(|| earlier.code()));
         self.objects = earlier.objects.clone();
         self.objects.retain(|object| self.tables[object.table].is_some());
     }
@@ -294,22 +309,38 @@ impl World {
             Kind::Enum => format!("create type {name} as enum ('a', 'b{variant}')"),
             Kind::Composite => format!("create type {name} as (x integer, y{variant} text)"),
             Kind::Domain => format!("create domain {name} as integer check (value < {variant}00)"),
-            Kind::Function => self.function(&name, variant, &format!("(select count(*) from {table} where {column} is not null)"), &function()),
+            Kind::Function => self.function(
+                &name,
+                variant,
+                &format!("(select count(*) from {table} where {column} is not null)"),
+                &function(),
+            ),
             Kind::Typed => {
                 let of = self.used(object, &[Kind::Enum, Kind::Composite, Kind::Domain, Kind::View])?;
                 match variant % 3 {
-                    0 => format!("create function {name}(one {of}) returns text language sql stable return one::text || '{variant}'"),
-                    1 => format!("create function {name}(one text) returns {of} language sql stable as $$ select null::{of} $$"),
-                    _ => format!("create function {name}(some {of}[]) returns integer language plpgsql as $$ declare one {of}; begin return {variant}; end $$"),
+                    0 => format!(
+                        "create function {name}(one {of}) returns text language sql stable return one::text || '{variant}'"
+                    ),
+                    1 => format!(
+                        "create function {name}(one text) returns {of} language sql stable as $$ select null::{of} $$"
+                    ),
+                    _ => format!(
+                        "create function {name}(several {of}[]) returns integer language plpgsql as $$ declare one {of}; begin return {variant}; end $$"
+                    ),
                 }
             }
             Kind::View => {
                 let replace = if variant > 2 { "or replace " } else { "" };
-                let computed = function().map(|function| format!(", {function}(1) as computed")).unwrap_or_default();
+                let computed =
+                    function().map(|function| format!(", {function}(1) as computed")).unwrap_or_default();
                 match variant % 3 {
                     0 => format!("create {replace}view {name} as select id, {column} from {table}"),
-                    1 => format!("create {replace}view {name} as select id{computed} from {table} where id > {variant}"),
-                    _ => format!("create {replace}view {name} with (security_invoker = true) as select id, 1 as one, {column} from {table}"),
+                    1 => format!(
+                        "create {replace}view {name} as select id{computed} from {table} where id > {variant}"
+                    ),
+                    _ => format!(
+                        "create {replace}view {name} with (security_invoker = true) as select id, 1 as one, {column} from {table}"
+                    ),
                 }
             }
             Kind::ViewOfView => {
@@ -320,10 +351,37 @@ impl World {
                 }
             }
             Kind::Materialized => {
-                let (unless, of) = (if variant > 2 { "if not exists " } else { "" }, self.used(object, &[Kind::View]));
+                let (unless, of) =
+                    (if variant > 2 { "if not exists " } else { "" }, self.used(object, &[Kind::View]));
                 let of = of.filter(|_| variant % 2 == 1).unwrap_or_else(|| table.to_owned());
-                format!("create materialized view {unless}{name} as select id, {variant} as written from {of};\ncreate index {unless}{name}_id on {name} (id)")
+                format!(
+                    "create materialized view {unless}{name} as select id, {variant} as written from {of};\ncreate index {unless}{name}_id on {name} (id)"
+                )
             }
+            Kind::Aggregate => match variant % 2 {
+                0 => format!(
+                    "create aggregate {name} (integer) (sfunc = int4pl, stype = integer, initcond = '{variant}')"
+                ),
+                _ => format!(
+                    "create aggregate {name} (text) (sfunc = textcat, stype = text, initcond = '{variant}')"
+                ),
+            },
+            Kind::Operator => {
+                let domain = self.used(object, &[Kind::Domain]).unwrap_or_else(|| "integer".into());
+                format!(
+                    "create function {name}(one {domain}, other text) returns boolean language sql immutable as $$ select {variant} > 0 $$;\n\
+                     create operator {} (leftarg = {domain}, rightarg = text, function = {name})",
+                    ["@@+", "##-", "@#@"][variant as usize % 3]
+                )
+            }
+            _ => return self.hung_on_table(object, table, column),
+        })
+    }
+
+    /// The same for what hangs on a table.
+    fn hung_on_table(&self, object: &Object, table: &str, column: &str) -> Option<String> {
+        let (name, variant) = (object.name(), object.variant);
+        Some(match object.kind {
             Kind::TriggerFunction => format!(
                 "create or replace function {name}() returns trigger language plpgsql as $$ begin perform {variant}; return new; end $$"
             ),
@@ -331,11 +389,14 @@ impl World {
                 let of = self.used(object, &[Kind::TriggerFunction])?;
                 let when = if variant % 2 == 0 { "before" } else { "after" };
                 let replace = if variant > 3 { "or replace " } else { "" };
-                format!("create {replace}trigger {name} {when} insert or update of {column} on {table} for each row execute function {of}()")
+                format!(
+                    "create {replace}trigger {name} {when} insert or update of {column} on {table} for each row execute function {of}()"
+                )
             }
             Kind::Policy => {
-                let condition = function().filter(|_| variant % 2 == 0);
-                let condition = condition.map_or(format!("{column} is not null"), |function| format!("{function}(1) > {variant}"));
+                let condition = self.used(object, &[Kind::Function]).filter(|_| variant % 2 == 0);
+                let condition = condition
+                    .map_or(format!("{column} is not null"), |function| format!("{function}(1) > {variant}"));
                 format!("create policy {name} on {table} using ({condition})")
             }
             Kind::Index => {
@@ -347,37 +408,43 @@ impl World {
                 let of = self.used(object, &[Kind::View])?;
                 format!("create or replace rule {name} as on insert to {of} do instead select {variant}")
             }
-            Kind::Aggregate => match variant % 2 {
-                0 => format!("create aggregate {name} (integer) (sfunc = int4pl, stype = integer, initcond = '{variant}')"),
-                _ => format!("create aggregate {name} (text) (sfunc = textcat, stype = text, initcond = '{variant}')"),
-            },
-            Kind::Statistics => format!("create statistics {} {name} on id, {column} from {table}", if variant % 2 == 0 { "(ndistinct)" } else { "" }),
+            Kind::Statistics => format!(
+                "create statistics {name} {} on id, {column} from {table}",
+                if variant % 2 == 0 { "(ndistinct)" } else { "" }
+            ),
             Kind::Grant => {
-                let of = self.used(object, &[Kind::View, Kind::Materialized, Kind::ViewOfView]).filter(|_| variant < 4);
+                let of = self
+                    .used(object, &[Kind::View, Kind::Materialized, Kind::ViewOfView])
+                    .filter(|_| variant < 4);
                 let of = of.unwrap_or_else(|| table.to_owned());
                 let right = if variant % 2 == 0 { "select" } else { "select, insert, update" };
                 format!("grant {right} on {of} to howdah_web")
             }
-            Kind::Operator => {
-                let domain = self.used(object, &[Kind::Domain]).unwrap_or_else(|| "integer".into());
-                format!(
-                    "create function {name}(one {domain}, other text) returns boolean language sql immutable as $$ select {variant} > 0 $$;\n\
-                     create operator {} (leftarg = {domain}, rightarg = text, function = {name})",
-                    ["@@+", "##-", "@#@"][variant as usize % 3]
-                )
-            }
+            _ => return None,
         })
     }
 
     fn function(&self, name: &str, variant: u32, counts: &str, other: &Option<String>) -> String {
         let called = other.as_ref().map(|other| format!(" + {other}(n)")).unwrap_or_default();
         match variant {
-            0 => format!("create function {name}(n integer) returns integer language sql stable return n{called}"),
-            1 => format!("create function {name}(n bigint) returns bigint language sql stable as $$ select {counts} $$"),
-            2 => format!("create function {name}(n integer, m integer default 0) returns integer language sql stable begin atomic select n + m; end"),
-            3 => format!("create function {name}(k integer) returns integer language plpgsql stable as $$ begin return {counts}; end $$"),
-            4 => format!("create or replace function {name}(n integer) returns integer language sql stable return ({counts} + n)::integer"),
-            _ => format!("create function {name}(n integer default 7) returns integer language plpgsql security definer set search_path = shop, pg_temp as $$ begin return n; end $$;\nrevoke all on function {name}(integer) from public"),
+            0 => format!(
+                "create function {name}(n integer) returns integer language sql stable return n{called}"
+            ),
+            1 => format!(
+                "create function {name}(n bigint) returns bigint language sql stable as $$ select {counts} $$"
+            ),
+            2 => format!(
+                "create function {name}(n integer, m integer default 0) returns integer language sql stable begin atomic select n + m; end"
+            ),
+            3 => format!(
+                "create function {name}(k integer) returns integer language plpgsql stable as $$ begin return {counts}; end $$"
+            ),
+            4 => format!(
+                "create or replace function {name}(n integer) returns integer language sql stable return ({counts} + n)::integer"
+            ),
+            _ => format!(
+                "create function {name}(n integer default 7) returns integer language plpgsql security definer set search_path = shop, pg_temp as $$ begin return n; end $$;\nrevoke all on function {name}(integer) from public"
+            ),
         }
     }
 }
