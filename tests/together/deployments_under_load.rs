@@ -356,3 +356,51 @@ fn lines_go_on_while_applications_are_deployed_and_none_is_written_by_two_of_the
     assert_eq!(shop.platform.count("shop.visit where a <> b"), 0);
     assert!(shop.value("select count(distinct a) from shop.visit").parse::<i64>().unwrap() > 5);
 }
+
+#[test]
+fn who_waits_for_rows_that_a_deployment_has_changed_waits_no_longer_than_for_its_locks() {
+    let shop = Application::of(&[ITEMS]);
+    shop.ok("deploy");
+    shop.platform.sql("insert into shop.item (name) values ('tea'), ('cake')");
+    shop.write("migrations/2.sql", "update item set price = 1;\nselect pg_sleep(600);\n");
+    let deploying = shop
+        .command("deploy", "postgres", &["--locks", "0.3", "--tries", "1"])
+        .stderr(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for("it sleeps", || shop.platform.count("pg_stat_activity where wait_event = 'PgSleep'") == 1);
+    // It ends, as the deployment is cancelled for that.
+    shop.platform.sql("update shop.item set name = 'scone' where name = 'cake'");
+    let said = text(&deploying.wait_with_output().unwrap().stderr);
+    assert!(said.contains("others were kept from rows of shop.item for 0.3 s"), "{said}");
+    assert_eq!(shop.value("select count(*)::text from shop.item where price is null"), "2");
+}
+
+#[test]
+fn a_command_that_stands_still_keeps_nobody_from_what_its_deployment_has_locked() {
+    let shop = Application::of(&[ITEMS]);
+    shop.ok("deploy");
+    shop.write("migrations/2.sql", "alter table item add n int;\nselect pg_advisory_xact_lock(7);\n");
+    let mut holder = shop.platform.session();
+    holder.batch_execute("select pg_advisory_lock(7)").unwrap();
+    let deploying = shop
+        .command("deploy", "postgres", &["--locks", "1", "--lock-timeout", "60"])
+        .stderr(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let waits = "pg_locks where locktype = 'advisory' and not granted";
+    wait_for("it waits", || shop.platform.count(waits) == 1);
+    let signal = |signal: &str| {
+        Command::new("kill").args([signal, &deploying.id().to_string()]).status().unwrap();
+    };
+    signal("-STOP");
+    holder.batch_execute("select pg_advisory_unlock(7)").unwrap();
+    // The command is asleep, so nobody sees that others wait.
+    assert_eq!(shop.value("select count(*)::text from shop.item"), "0");
+    signal("-CONT");
+    let output = deploying.wait_with_output().unwrap();
+    assert!(output.status.success(), "it is tried again: {}", text(&output.stderr));
+    assert_eq!(shop.value("select max(number)::text from deploy.deployment"), "2");
+}

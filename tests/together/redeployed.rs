@@ -1,5 +1,6 @@
 //! What is dropped and made again, what would outlast its file, and routes that requests would find broken.
 
+use std::fs;
 use std::thread;
 
 use howdah_tests::application::{Application, ITEMS};
@@ -236,4 +237,150 @@ fn who_has_planned_before_another_deployed_plans_again() {
         shop.value("select string_agg(number || kind, ' ' order by number) from deploy.deployment"),
         "1deploy 2deploy 3deploy"
     );
+}
+
+#[test]
+fn a_right_to_all_of_a_schema_is_one_to_what_comes_later_and_what_is_taken_from_everybody_stays_taken() {
+    let shop = Application::of(&[
+        FUNCTION,
+        ("grants.sql", "revoke execute on all functions in schema shop from public;\n"),
+    ]);
+    shop.ok("deploy");
+    let may = |function: &str| {
+        shop.value(&format!(
+            "select has_function_privilege('howdah_web', 'shop.{function}()', 'execute')::text"
+        ))
+    };
+    assert_eq!(may("one"), "false");
+    let secret = "create function secret() returns int language sql security definer set search_path = shop, pg_temp return 1;\n";
+    shop.write("views/secret.sql", secret);
+    shop.ok("deploy");
+    assert_eq!(may("secret"), "false", "a new function is everybody's");
+    shop.remove("grants.sql");
+    shop.ok("deploy");
+    assert_eq!((may("one"), may("secret")), ("true".into(), "true".into()));
+
+    // With its function it moves to a file that runs before the old one goes, and to one that runs after that has.
+    let secret = format!("{secret}revoke all on function secret() from public;\n");
+    shop.write("views/secret.sql", &secret);
+    for path in ["functions/a.sql", "views/z.sql", "functions/b.sql"] {
+        shop.ok("deploy");
+        assert_eq!(may("secret"), "false", "before it moves to {path}");
+        ["views/secret.sql", "functions/a.sql", "views/z.sql"].iter().for_each(|old| {
+            let _ = fs::remove_file(shop.folder.path().join(old));
+        });
+        shop.write(path, &secret);
+    }
+    shop.ok("deploy");
+    assert_eq!(may("secret"), "false");
+    // Two say so, and then one.
+    shop.write("grants.sql", "revoke all on function secret() from public;\n");
+    shop.ok("deploy");
+    shop.write("functions/b.sql", secret.lines().next().unwrap());
+    shop.ok("deploy");
+    assert_eq!(may("secret"), "false", "grants.sql says so still");
+}
+
+#[test]
+fn if_not_exists_keeps_what_the_file_says_and_what_hangs_on_a_table_follows_its_name() {
+    let shop = Application::of(&[
+        ITEMS,
+        (
+            "functions/i.sql",
+            "create unique index if not exists by_name on item (name);\ncreate policy seen on item using (true);\n",
+        ),
+        ("grants.sql", "grant update (price) on item to howdah_web;\n"),
+    ]);
+    shop.ok("deploy");
+    let there = || {
+        shop.value(
+            "select concat_ws(' ', (select indexdef from pg_indexes where indexname = 'by_name'),
+               (select string_agg(tablename || '.' || policyname, ' ') from pg_policies where schemaname = 'shop'),
+               (select string_agg(table_name || '.' || column_name, ' ') from information_schema.column_privileges
+                where grantee = 'howdah_web' and privilege_type = 'UPDATE' and table_schema = 'shop'))",
+        )
+    };
+    let expected = |table: &str, column: &str| {
+        format!(
+            "CREATE UNIQUE INDEX by_name ON shop.{table} USING btree (name) {table}.seen {table}.{column}"
+        )
+    };
+    assert_eq!(there(), expected("item", "price"));
+    // Each second change dropped it.
+    for comment in ["-- one\n", "-- two\n", "-- three\n"] {
+        shop.write(
+            "functions/i.sql",
+            &format!("{comment}create unique index if not exists by_name on item (name);\ncreate policy seen on item using (true);\n"),
+        );
+        shop.ok("deploy");
+        assert_eq!(there(), expected("item", "price"), "{comment}");
+    }
+    shop.write(
+        "migrations/2.sql",
+        "alter table item rename to ware;\nalter table ware rename price to cost;\n",
+    );
+    shop.write("functions/i.sql", "create unique index if not exists by_name on ware (name);\ncreate policy seen on ware using (true);\n");
+    shop.write("grants.sql", "grant update (cost) on ware to howdah_web;\n");
+    shop.ok("deploy");
+    assert_eq!(there(), expected("ware", "cost"));
+    assert_eq!(shop.value("select count(*)::text from deploy.drift('shop')"), "0");
+    shop.remove("functions/i.sql");
+    shop.remove("grants.sql");
+    shop.ok("deploy");
+    assert_eq!(there(), "", "all of it goes with its files");
+}
+
+#[test]
+fn nothing_is_dropped_unsaid_that_no_file_makes_again() {
+    let shop = Application::of(&[
+        ITEMS,
+        ("functions/level.sql", "create type level as enum ('low', 'high');\n"),
+        ("views/v.sql", "create view v as select id, name from item;\n"),
+    ]);
+    shop.ok("deploy");
+    shop.platform.sql(
+        "alter table shop.item add level shop.level; insert into shop.item (name, level) values ('tea', 'high');
+         create schema other; create view other.names as select name from shop.item;
+         create view shop.by_hand as select name from shop.item",
+    );
+    let cases = [
+        (
+            "functions/level.sql",
+            "drop type if exists level cascade;\ncreate type level as enum ('low', 'middle', 'high');\n",
+            "functions/level.sql would drop table column shop.item.level, which depends on what it drops",
+        ),
+        (
+            "functions/x.sql",
+            "drop view by_hand;\n",
+            "functions/x.sql drops view shop.by_hand, which no file of code makes",
+        ),
+        (
+            "migrations/2.sql",
+            "alter table item drop name cascade;\n",
+            "migrations/2.sql would drop view other.names, which is not in schema shop",
+        ),
+    ];
+    for (path, text, why) in cases {
+        let before = fs::read_to_string(shop.folder.path().join(path)).ok();
+        shop.write(path, text);
+        let said = shop.fails("deploy");
+        assert!(said.contains(why), "{said}");
+        match before {
+            Some(before) => shop.write(path, &before),
+            None => shop.remove(path),
+        }
+    }
+    assert_eq!(shop.value("select level::text from shop.item"), "high");
+    // Another file's is made again, and what hangs on what a migration drops is told.
+    shop.platform.sql("drop view other.names");
+    shop.write("views/w.sql", "drop view if exists v cascade;\ncreate view w as select 1 as one;\n");
+    shop.ok("deploy");
+    assert_eq!(shop.value("select count(*)::text from shop.v"), "1");
+    shop.remove("views/w.sql");
+    shop.write("views/v.sql", "create view v as select id from item;\n");
+    shop.write("migrations/2.sql", "alter table item drop name cascade;\n");
+    let said = shop.ok("plan");
+    assert!(said.contains("drops view shop.by_hand"), "{said}");
+    shop.ok("deploy");
+    assert_eq!(shop.value("select count(*)::text from shop.v"), "1");
 }

@@ -1,6 +1,7 @@
 //! One deployment, in one transaction.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use cluster::postgres::{Client, Row, Transaction};
 use folder::plan::Change;
@@ -18,6 +19,9 @@ use super::watcher::{Seen, Session, Watcher};
 use crate::arguments::Deploy;
 use crate::connection::{Address, NOTICED, begin, settings_for};
 use crate::failure::Failure;
+
+/// How long the server waits for the command's next word at least: some are far away.
+const SHORTEST_IDLE: Duration = Duration::from_secs(1);
 
 /// What becomes of what has run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -116,10 +120,11 @@ impl Attempt<'_> {
         earlier: Option<&str>,
         last: i32,
     ) -> Result<i32, Stop> {
-        // Files begin with other settings; these are let through to them.
+        // Files begin with other settings; these are let through to them. A command that stands still keeps nobody from anything for long.
         transaction.batch_execute(&format!(
-            "set local lock_timeout = {}; {}",
+            "set local lock_timeout = {}; set local idle_in_transaction_session_timeout = {}; {}",
             self.options.lock_timeout.as_millis(),
+            self.options.locks.max(SHORTEST_IDLE).as_millis(),
             settings_for(NOTICED, "local")
         ))?;
         let number = start(transaction, folder, earlier, self.options, self.key)?;

@@ -30,6 +30,10 @@ pub(crate) struct Files<'a, 't> {
     runs: BTreeMap<String, u32>,
     /// Those that are as they were.
     unchanged: BTreeSet<String>,
+    /// Those that say something of all objects of a schema. They run when all others have.
+    of_all: BTreeSet<String>,
+    /// Whether something has run that they have not seen.
+    is_unseen: bool,
 }
 
 impl<'a, 't> Files<'a, 't> {
@@ -47,6 +51,9 @@ impl<'a, 't> Files<'a, 't> {
         let due = plan.code.iter().filter(is_due).map(|(path, _)| path.clone()).collect();
         let is_unchanged = |(_, change): &(&String, &Change)| **change == Change::Unchanged;
         let unchanged = plan.code.iter().filter(is_unchanged).map(|(path, _)| path.clone()).collect();
+        let says_of_all =
+            |path: &&String| Kind::of(path) == Some(Kind::Code) && says_of_all(&folder.files[*path].text);
+        let of_all = folder.files.keys().filter(says_of_all).cloned().collect();
         Files {
             transaction,
             folder,
@@ -56,6 +63,8 @@ impl<'a, 't> Files<'a, 't> {
             taken: BTreeSet::new(),
             runs: BTreeMap::new(),
             unchanged,
+            of_all,
+            is_unseen: false,
         }
     }
 
@@ -123,6 +132,7 @@ impl<'a, 't> Files<'a, 't> {
         if let Some(error) = &ran.error {
             return Err(self.failed(path, error));
         }
+        self.is_unseen = true;
         self.report.file(path, "ran", &ran.made);
         let was_there = |table: &&Rewritten| self.locks.before.contains(&table.oid);
         for table in ran.rewritten.iter().filter(was_there) {
@@ -177,24 +187,44 @@ impl<'a, 't> Files<'a, 't> {
 
     /// Runs the files that are due, until none is, or those that are left fail for good.
     pub(crate) fn run_due(&mut self) -> Result<(), Stop> {
+        loop {
+            let (late, due) =
+                std::mem::take(&mut self.due).into_iter().partition(|path| self.of_all.contains(path));
+            self.due = due;
+            self.run_all(late)?;
+            if !std::mem::take(&mut self.is_unseen) || self.of_all.is_empty() {
+                return Ok(());
+            }
+            self.due.extend(self.of_all.iter().cloned());
+        }
+    }
+
+    /// Runs the files that are due, and some that are late once no other can run.
+    fn run_all(&mut self, mut late: BTreeSet<String>) -> Result<(), Stop> {
         let mut failed: BTreeMap<String, FileError> = BTreeMap::new();
-        while !self.due.is_empty() {
+        while !self.due.is_empty() || !late.is_empty() {
             let mut has_run = false;
             for path in std::mem::take(&mut self.due) {
                 let ran = self.run_replacing(&path)?;
                 match ran.error {
                     None => {
                         has_run = true;
+                        self.is_unseen |= !self.of_all.contains(&path);
                         failed.remove(&path);
                         self.report.file(&path, "ran", &ran.made);
                     }
                     Some(error) => drop(failed.insert(path, error)),
                 }
             }
-            if !has_run {
+            self.due.extend(failed.keys().cloned());
+            if has_run && !self.due.is_empty() {
+                continue;
+            }
+            if late.is_empty() && !has_run {
                 return Err(self.all_failed(&failed));
             }
-            self.due.extend(failed.keys().cloned());
+            self.is_unseen &= !late.is_superset(&self.of_all);
+            self.due.append(&mut late);
         }
         Ok(())
     }
@@ -216,4 +246,10 @@ impl<'a, 't> Files<'a, 't> {
             .collect();
         Stop::Failed(Failure::Said(told.join("\n\n")))
     }
+}
+
+/// Whether a file gives or takes rights to all objects of a schema, whichever file makes them.
+fn says_of_all(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    text.contains("in schema") && (text.contains("grant") || text.contains("revoke"))
 }

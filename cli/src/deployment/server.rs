@@ -66,9 +66,9 @@ impl From<cluster::postgres::Error> for Stop {
 }
 
 /// Whether an error comes of what others do just now: a lock that is not had, a deadlock, too many deployments, a catalog's row that two
-/// have changed.
+/// have changed, a pause of this command itself that was too long.
 fn passes(sqlstate: &str, message: &str) -> bool {
-    matches!(sqlstate, "55P03" | "40P01" | "40001" | "53400")
+    matches!(sqlstate, "55P03" | "40P01" | "40001" | "53400" | "25P03")
         || message.contains("tuple concurrently updated")
 }
 

@@ -130,12 +130,18 @@ fn look(client: &mut Client, pid: i32, relations: &[u32]) -> Result<Look, cluste
            (select pg_catalog.format('%s (process %s, %s since %s)', coalesce(a.usename, a.backend_type), a.pid, coalesce(a.state, 'running'),
               pg_catalog.to_char(coalesce(a.xact_start, a.query_start), 'HH24:MI:SS'))
             from pg_catalog.pg_stat_activity a where a.pid = any (pg_catalog.pg_blocking_pids($1)) limit 1),
-           (select pg_catalog.format('%s (%s)', c.oid::pg_catalog.regclass, l.mode)
+           coalesce((select pg_catalog.format('%s (%s)', c.oid::pg_catalog.regclass, l.mode)
             from k l join pg_catalog.pg_class c on c.oid = l.relation
             where l.pid = $1 and l.granted and l.mode = any ($2::pg_catalog.text[])
               and l.relation = any ($3::pg_catalog.oid[])
               and exists (select from k w where w.database = l.database and w.relation = l.relation and not w.granted and w.pid <> l.pid)
-            order by pg_catalog.array_position($2::pg_catalog.text[], l.mode) desc limit 1)",
+            order by pg_catalog.array_position($2::pg_catalog.text[], l.mode) desc limit 1),
+           -- Who waits for a row waits for the transaction that has changed it, the first of them with a lock on the row.
+           (select 'rows' || coalesce(' of ' || (select t.relation::pg_catalog.regclass from pg_catalog.pg_locks t
+                where t.locktype = 'tuple' and t.pid = w.pid and t.granted limit 1), '')
+            from pg_catalog.pg_locks w join pg_catalog.pg_locks l on l.transactionid = w.transactionid
+            where w.locktype = 'transactionid' and not w.granted and l.pid = $1 and l.granted
+            order by 1 desc limit 1))",
         &[&pid, &&MODES[..], &relations],
     )?;
     transaction.commit()?;

@@ -19,6 +19,7 @@ use sha2::{Digest, Sha256};
 use super::application::{Application, Deployment};
 use super::batch;
 use super::conditional;
+use super::drops;
 use super::followed::Followed;
 use super::kept;
 use super::recorder::{self, Made, recorded};
@@ -193,6 +194,8 @@ impl File<'_> {
         }
         rights::give_back(application)?;
         kept::give_back(application)?;
+        let dropped = drops::of(application, &made).into_iter().filter_map(|drop| drop.path);
+        others.extend(dropped.filter(|other| other != self.path));
         others.extend(undone.said_by_others(application, self.deployment.number, Some(self.path)));
         Ok(made)
     }
@@ -200,7 +203,18 @@ impl File<'_> {
     /// An error if what it has made is not its to make.
     fn refuse_unfit(&self, made: &[Made]) {
         let refused = self.refuse_objects(made).and_then(|()| self.refuse_lasting(made));
+        let refused = refused.and_then(|()| self.refuse_drops());
         refused.unwrap_or_else(|error| unwind(error));
+    }
+
+    /// An error if it has dropped what it may not.
+    fn refuse_drops(&self) -> Result<(), PgError> {
+        let application = &self.deployment.application;
+        let drops = drops::of(application, &recorder::since(0));
+        match self.is_migration() {
+            true => drops::refuse_foreign(self.path, &application.schema, &drops),
+            false => drops::refuse_lasting(self.path, &drops),
+        }
     }
 
     /// An error if it is for routes, jobs or grants alone, and has made something else, which would be made again each time.
@@ -302,7 +316,7 @@ impl File<'_> {
                     firsts.push(names.first().cloned());
                     seconds.push(names.get(1).cloned());
                 }
-                Made::Altered(..) | Made::Defaults | Made::Rewritten(_) => {}
+                Made::Altered(..) | Made::Defaults | Made::Rewritten(_) | Made::Dropped(..) => {}
             }
         }
         run_as_owner(
@@ -352,9 +366,10 @@ pub(crate) fn descriptions(application: &Application, made: &[Made]) -> Vec<Stri
             ),
             &[(*class).into(), (*number).into(), (*part).into()],
         ),
-        Made::Altered(..) | Made::Defaults | Made::Rewritten(_) => None,
+        Made::Altered(..) | Made::Defaults | Made::Rewritten(_) | Made::Dropped(..) => None,
     };
-    made.iter().filter_map(describe).collect()
+    let unsaid = drops::of(application, made);
+    made.iter().filter_map(describe).chain(drops::unsaid(&unsaid)).collect()
 }
 
 /// What was registered, unless it is as it was deployed before.

@@ -29,6 +29,7 @@ mod checks;
 mod comparisons;
 mod conditional;
 mod drift;
+mod drops;
 mod file;
 mod followed;
 mod functions;

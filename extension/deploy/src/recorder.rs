@@ -21,6 +21,8 @@ pub(crate) enum Made {
     Defaults,
     /// A table whose rows were all written anew.
     Rewritten(Oid),
+    /// Something was dropped: catalog, number, and what it was, as a row of `pg_event_trigger_dropped_objects()` in JSON.
+    Dropped(Oid, Oid, String),
 }
 
 /// What is registered with this extension.
@@ -175,6 +177,35 @@ sql_function!(
         call.null()
     }
 );
+
+sql_function!(
+    /// `deploy.note_drop()`: after each command that drops something.
+    deploy_note_drop,
+    |call| {
+        call.need_event();
+        if is_recording() {
+            note(drops());
+        }
+        call.null()
+    }
+);
+
+fn drops() -> Vec<Made> {
+    Spi::connect(|client| {
+        let rows = client.select(
+            "select d.classid, d.objid, pg_catalog.to_json(d)::text from pg_catalog.pg_event_trigger_dropped_objects() d
+             where (d.original or d.normal) and not d.is_temporary",
+            None,
+            &[],
+        )?;
+        let dropped = rows.map(|row| {
+            let (class, number, about) = (row.get(1)?, row.get(2)?, row.get(3)?);
+            Ok::<_, spi::Error>(class.zip(number).zip(about).map(|((class, number), about)| Made::Dropped(class, number, about)))
+        });
+        dropped.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()
+    })
+    .unwrap_or_else(|error| error!("cannot read what was dropped: {error}"))
+}
 
 fn commands() -> Vec<Made> {
     Spi::connect(|client| {

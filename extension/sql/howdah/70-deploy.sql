@@ -342,7 +342,17 @@ execute function deploy.note_rewrite();
 comment on event trigger howdah_deploy_rewritten is 'Notes which tables a file of a deployment has rewritten';
 alter event trigger howdah_deploy_rewritten enable always;
 
+create function deploy.note_drop() returns event_trigger
+language c
+as 'MODULE_PATHNAME', 'deploy_note_drop';
+comment on function deploy.note_drop() is 'Notes what a file of a deployment drops';
+
+create event trigger howdah_deploy_dropped on sql_drop -- noqa: PRS
+execute function deploy.note_drop();
+comment on event trigger howdah_deploy_dropped is 'Notes what a file of a deployment drops';
+alter event trigger howdah_deploy_dropped enable always;
+
 revoke all on function
   deploy.create_application(text, text, text, boolean), deploy.drop_application(text), deploy.address(text, text[], text[]),
-  deploy.note(), deploy.note_rewrite()
+  deploy.note(), deploy.note_rewrite(), deploy.note_drop()
 from public;

@@ -412,6 +412,7 @@ impl World {
                 "create statistics {name} {} on id, {column} from {table}",
                 if variant % 2 == 0 { "(ndistinct)" } else { "" }
             ),
+            Kind::Grant if variant == 5 => "grant select on all tables in schema shop to howdah_web".into(),
             Kind::Grant => {
                 let of = self
                     .used(object, &[Kind::View, Kind::Materialized, Kind::ViewOfView])
