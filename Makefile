@@ -7,7 +7,8 @@
 # LINES_PORT  the port for lines of JSON of `make run-bips`
 # DATA        their data folder
 # DESTDIR     put before the folders of `make install`
-# PROFILE     how the extension is built: server, or quick, which is built in seconds and runs slower; tests take quick
+# PROFILE     how the extension is built: server, the fastest; trial, in half the time; or quick, in seconds after a change, which runs
+#             slower. What is measured and installed takes server, make run and make run-bips trial, tests quick, unless one is given
 # ONE         the test of `make test-one`, by a part of its name
 
 PG_CONFIG ?= pg_config
@@ -26,13 +27,18 @@ STAGE = $(abspath $(TARGET))/pg$(MAJOR)/stage
 FAULTY_STAGE = $(abspath $(TARGET))/pg$(MAJOR)/stage-that-panics
 # By the folder that it names itself: another spelling of PG_CONFIG would build everything again.
 ON_POSTGRES = PGRX_PG_CONFIG_PATH="$$($(PG_CONFIG) --bindir)/pg_config"
-# The extension by itself, as it is used; by quick with all that its tests need, so that nothing is built twice.
-EXTENSION = $(if $(filter quick,$(PROFILE)),$(WORKSPACE) --lib --bins --test platform,-p howdah --features pg$(MAJOR))
+# The extension by itself, as it is used; by trial with the command, and by quick with all that its tests need, so that nothing is built twice.
+EXTENSION_quick = $(WORKSPACE) --lib --bins --test platform
+EXTENSION_trial = -p howdah -p howdah-cli --features howdah/pg$(MAJOR)
+EXTENSION = $(or $(EXTENSION_$(PROFILE)),-p howdah --features pg$(MAJOR))
 WORKSPACE = --workspace --features howdah/pg$(MAJOR),howdah-cli/extension
-# The command.
-HOWDAH = $(TARGET)/$(if $(filter quick,$(PROFILE)),quick,release)/howdah
+# The command, which is built by release where there is no need for another profile.
+BUILT_BY = $(if $(filter quick trial,$(PROFILE)),$(PROFILE),release)
+HOWDAH = $(TARGET)/$(BUILT_BY)/howdah
 # What tests are built by, unless it was asked for otherwise.
 TEST_PROFILE = $(if $(filter command environment,$(origin PROFILE)),$(PROFILE),quick)
+# What is tried is built by, likewise.
+RUN_PROFILE = $(if $(filter command environment,$(origin PROFILE)),$(PROFILE),trial)
 # Of the clusters of tests: in memory, where there is room, as in scripts/run-tests.
 SCRATCH = $(or $(TMPDIR),$(shell [ "$$(df --output=avail -k /dev/shm 2>/dev/null | tail -1)" -gt 4194304 ] 2>/dev/null && echo /dev/shm || echo /tmp))
 # The argument is the profile.
@@ -75,12 +81,15 @@ extension: setup
 	@scripts/stage "$(TARGET)/$(PROFILE)/libhowdah.so" "$(STAGE)"
 
 build: extension ## build the extension and the howdah command
-	@$(if $(filter quick,$(PROFILE)),,$(CARGO) build --release -p howdah-cli)
+	@$(if $(filter quick trial,$(PROFILE)),,$(CARGO) build --release -p howdah-cli)
+	@ln -sfn "$(BUILT_BY)/howdah" "$(TARGET)/howdah"
 
+run: PROFILE = $(RUN_PROFILE)
 run: build ## serve examples/users on http://127.0.0.1:9000 until Ctrl-C; TLS=1 by HTTPS, too, on TLS_PORT=9443
 	@exec "$(HOWDAH)" up --stage "$(STAGE)" --data "$(DATA)" --port "$(PORT)" --app examples/users \
 		$(if $(filter-out 0 no off,$(TLS)),--tls --tls-port "$(TLS_PORT)")
 
+run-bips: PROFILE = $(RUN_PROFILE)
 run-bips: build ## load records into a queue while two consumers drain it, show the rates (RECORDS=1000000)
 	@DATA="$(DATA)" PORT="$(PORT)" LINES_PORT="$(LINES_PORT)" scripts/run-bips "$(HOWDAH)" "$(STAGE)"
 

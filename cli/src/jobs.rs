@@ -7,10 +7,9 @@ use serde_json::{Value, json};
 use crate::arguments::Jobs;
 use crate::connection::begin;
 use crate::database;
-use crate::deployment::report::harmless;
 use crate::deployment::target;
 use crate::failure::{Failure, Result};
-use crate::screen::say;
+use crate::screen::{harmless, say};
 use crate::status::{JOBS, print_views, table_of};
 
 /// A title, the name in JSON, and the columns, rows and order of what is shown under it.

@@ -91,7 +91,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            screen::complain(&deployment::report::harmless(&failure.to_string()));
+            screen::complain(&screen::harmless(&failure.to_string()));
             ExitCode::from(failure.exit_code())
         }
     }

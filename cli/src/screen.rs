@@ -12,3 +12,10 @@ pub(crate) fn say(line: &str) {
 pub(crate) fn complain(line: &str) {
     let _ = writeln!(stderr(), "howdah: {line}");
 }
+
+/// A text that somebody else has chosen, such as the name of an object or a note: its letters that would steer a terminal are replaced.
+pub(crate) fn harmless(text: &str) -> String {
+    text.chars()
+        .map(|letter| if letter.is_control() && !matches!(letter, '\n' | '\t') { '\u{fffd}' } else { letter })
+        .collect()
+}

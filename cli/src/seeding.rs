@@ -14,12 +14,11 @@ use serde_json::value::RawValue;
 
 use crate::arguments;
 use crate::connection::{Address, begin};
-use crate::deployment::report::harmless;
 use crate::deployment::server::{FileError, Stop, call, require_extension, state};
 use crate::deployment::target::{self, said};
 use crate::failure::{Failure, Result};
 use crate::progress::{self, grouped};
-use crate::screen::say;
+use crate::screen::{harmless, say};
 
 /// Bytes that are read of statements.
 const MOST_STATEMENTS: u64 = 9 << 20;

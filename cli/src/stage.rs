@@ -8,7 +8,7 @@ use cluster::Installation;
 use crate::database::EXTENSION;
 
 /// The build that is asked for, or that the environment names, or, where none is installed, the one beside this program, as `make build` leaves
-/// them: `target/release/howdah` and `target/pg15/stage`.
+/// them: `target/release/howdah`, say, and `target/pg15/stage`.
 pub(crate) fn of(asked: Option<&Path>) -> Option<PathBuf> {
     asked.map(Path::to_owned).or_else(cluster::stage).or_else(beside)
 }

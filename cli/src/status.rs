@@ -7,10 +7,9 @@ use serde_json::{Value, json};
 use crate::arguments::Destination;
 use crate::connection::begin;
 use crate::database;
-use crate::deployment::report::harmless;
 use crate::deployment::target;
 use crate::failure::{Failure, Result};
-use crate::screen::say;
+use crate::screen::{harmless, say};
 use crate::table::Table;
 
 /// A title, and the view that is shown under it. All columns are shown, so that the views alone decide what

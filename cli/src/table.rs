@@ -1,5 +1,7 @@
 //! Tables for people.
 
+use crate::screen::harmless;
+
 /// A table: names of columns, and rows of texts. NULL is empty.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
@@ -27,7 +29,9 @@ impl Table {
                 .zip(&numeric)
                 .map(|((cell, width), right)| pad(cell, *width, *right))
                 .collect();
-            text.push_str(&format!("  {}", cells.join("  ")).trim_end().replace(['\n', '\r'], " "));
+            text.push_str(&harmless(
+                &format!("  {}", cells.join("  ")).trim_end().replace(['\n', '\r'], " "),
+            ));
             text.push('\n');
         }
         text
@@ -63,5 +67,14 @@ mod tests {
             table.render(),
             "  route       requests\n  GET /ü             7\n  POST /long\n  x               12.5\n"
         );
+    }
+
+    #[test]
+    fn no_cell_steers_the_terminal_or_makes_a_line() {
+        let table = Table {
+            columns: vec!["note".into()],
+            rows: vec![vec![Some("a\u{1b}[2Jb\nc\u{9b}31m".to_owned())]],
+        };
+        assert_eq!(table.render(), "  note\n  a\u{fffd}[2Jb c\u{fffd}31m\n");
     }
 }

@@ -140,3 +140,43 @@ fn the_dump_of_a_schema_can_be_its_first_migration() {
     new.ok("deploy");
     assert_eq!(dump(&new.platform, &["-n", "shop", "-s", "-O", "-x"]), text);
 }
+
+#[test]
+fn everything_in_the_schema_becomes_the_owners() {
+    const MADE: &str =
+        "create table part (id int, at date not null, primary key (id, at)) partition by range (at);
+         create table part_1 partition of part for values from ('2026-01-01') to ('2027-01-01');
+         create index part_at on part (at);
+         create text search configuration words (copy = pg_catalog.simple);
+         create text search dictionary plain (template = pg_catalog.simple);
+         create type span as range (subtype = int);
+         create collation plainly (locale = 'C');
+         create statistics seen on id, at from part_1;
+         create sequence counter;
+         create aggregate total (int) (sfunc = int4pl, stype = int);
+         create function same(int, text) returns boolean language sql immutable return true;
+         create operator @@@ (leftarg = int, rightarg = text, function = same);
+         create procedure act() language sql begin atomic select 1; end;
+         create conversion ours for 'LATIN1' to 'UTF8' from iso8859_1_to_utf8;\n";
+    let shop = Application::of(&[("migrations/1.sql", MADE)]);
+    let operators = "create operator family shop.family using btree; create operator class shop.class for type text using btree family shop.family as operator 1 <;
+         alter operator family shop.family using btree owner to old; alter operator class shop.class using btree owner to old";
+    shop.platform.sql(&format!(
+        "create role old; create schema shop authorization old; set role old; set search_path = shop; {MADE}; reset role; {operators}"
+    ));
+    assert!(dump(&shop.platform, &["-s", "-n", "shop"]).contains("OWNER TO old"));
+    shop.ok("adopt");
+    let left = dump(&shop.platform, &["-s", "-n", "shop"]);
+    let left: Vec<_> = left.lines().filter(|line| line.contains("OWNER TO old")).collect();
+    assert!(left.is_empty(), "{left:#?}");
+    shop.write("migrations/2.sql", "alter table part add n int;\n");
+    // A partitioned table of a file of code can be changed, and removed.
+    let code = "create table of_code (id int, at date) partition by range (at);\n";
+    shop.write("functions/p.sql", code);
+    shop.ok("deploy");
+    shop.write("functions/p.sql", &code.replace("id int", "id bigint"));
+    shop.ok("deploy");
+    shop.remove("functions/p.sql");
+    shop.ok("deploy");
+    assert_eq!(shop.value("select to_regclass('shop.of_code')"), "");
+}

@@ -282,3 +282,47 @@ fn who_deploys_nothing_takes_no_turn_and_who_locks_a_table_holds_up_no_view() {
     mallory.batch_execute("rollback").unwrap();
     assert_eq!(shop.value("select count(changed_by_hand) from deploy.applications"), "1");
 }
+
+#[test]
+fn a_commit_that_takes_something_back_is_no_old_folder_and_rolling_back_goes_on_back() {
+    let shop = Application::of(&[ITEMS]);
+    let git = |arguments: &[&str]| {
+        let identity =
+            ["-c", "user.name=a", "-c", "user.email=a@b", "-C", shop.folder.path().to_str().unwrap()];
+        let output = Command::new("git").args(identity).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    };
+    let version = |number: usize| {
+        let function = format!("create function f() returns int language sql immutable return {number};\n");
+        shop.write("functions/f.sql", &function);
+        git(&["add", "-A"]);
+        git(&["commit", "-q", "-m", "x", "--allow-empty"]);
+        shop.ok("deploy")
+    };
+    git(&["init", "-q"]);
+    for number in 1..=3 {
+        version(number);
+    }
+    assert!(version(2).contains("Deployed as number 4."), "a later commit");
+    git(&["checkout", "-q", "HEAD~1"]);
+    assert!(shop.fails("deploy").contains("the folder is deployment 3 again"));
+    // A branch that goes on from there would take back what came after it as well.
+    shop.write("functions/g.sql", "create function g() returns int language sql immutable return 1;\n");
+    git(&["add", "-A"]);
+    git(&["commit", "-q", "-m", "x"]);
+    let said = shop.fails("deploy");
+    assert!(
+        said.contains("deployment 4 is of commit ") && said.contains("Merge it, or say --back"),
+        "{said}"
+    );
+    assert!(shop.run("plan", &["--back"]).status.success());
+    git(&["checkout", "-q", "HEAD~1"]);
+    for (back, value) in [("3", "3"), ("2", "2"), ("1", "1")] {
+        let output = shop.run("rollback", &[]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert_eq!(shop.value("select shop.f()::text"), value);
+        let source = shop.value("select source from deploy.deployment order by number desc limit 1");
+        assert_eq!(source, format!("deployment {back}"));
+    }
+    assert!(text(&shop.run("rollback", &[]).stderr).contains("shop has no deployment before this one"));
+}

@@ -108,3 +108,46 @@ fn what_was_changed_by_hand_is_told_and_repaired() {
     let left = told(&shop.ok("deploy"));
     assert!(left.len() == 8 && !left.iter().any(|line| line.contains("functions/")), "{left:?}");
 }
+
+#[test]
+fn settings_of_who_deploys_and_of_who_asks_make_no_drift() {
+    const ALTERED: &str = "alter role postgres set quote_all_identifiers = on; alter role postgres set datestyle = 'German, DMY';
+        alter role postgres set intervalstyle = 'sql_standard'; alter role postgres set bytea_output = 'escape';
+        alter role postgres set extra_float_digits = -5; alter role postgres set timezone = 'Asia/Tokyo';
+        alter role postgres set standard_conforming_strings = off";
+    let files = [
+        (
+            "migrations/1.sql",
+            "create table at (id int primary key, moment timestamptz default '2026-02-01 00:00+00', pause interval default '1 day 2 h', raw bytea default '\\x00ff', part float default 0.1234567890123);
+             create index later on at (moment) where moment > '2026-02-01 00:00+00';\n",
+        ),
+        (
+            "functions/f.sql",
+            "create function f(at timestamptz default '2026-02-01 00:00+00', b bytea default '\\xff00', t text default 'a\\b') returns float language sql immutable return 0.1234567890123;\n",
+        ),
+        (
+            "views/v.sql",
+            "create view v as select id, date '2026-03-04' as day, interval '3 days 4 h' as pause, '\\xdead'::bytea as raw from at where moment > '2026-05-06 00:00+00';
+             create type \"order\" as (at date);
+             create domain early as date check (value < '2026-01-02');\n",
+        ),
+        ("grants.sql", "grant select (day) on v to howdah_web;\ngrant select on at to howdah_web;\nrevoke execute on function f(timestamptz, bytea, text) from public;\n"),
+    ];
+    for (before, after) in [(ALTERED, "alter role postgres reset all"), ("select", ALTERED)] {
+        let shop = Application::of(&files);
+        shop.platform.sql(before);
+        shop.ok("deploy");
+        let drift =
+            "select coalesce(string_agg(object || ' ' || change, '; '), 'none') from deploy.drift('shop')";
+        assert_eq!(shop.value(drift), "none");
+        shop.platform.sql(after);
+        assert_eq!(shop.value(drift), "none", "deployed by: {before}, asked by: {after}");
+        assert_eq!(shop.value("select changed_by_hand::text from deploy.applications"), "0");
+        shop.remove("grants.sql");
+        let said = shop.ok("deploy");
+        assert!(!said.contains("by hand"), "{said}");
+        let may = "select has_table_privilege('howdah_web', 'shop.at', 'select')::text || has_column_privilege('howdah_web', 'shop.v', 'day', 'select')
+            || has_function_privilege('howdah_web', 'shop.f(timestamptz, bytea, text)', 'execute')";
+        assert_eq!(shop.value(may), "falsefalsetrue", "they are taken back and given back");
+    }
+}

@@ -8,7 +8,7 @@ use folder::plan::Change;
 use folder::{Deployed, Folder, Kind, Manifest, Plan};
 
 use super::code::Files;
-use super::commit::{self, is_later};
+use super::commit::{self, is_beside, is_later};
 use super::locks::Locks;
 use super::names::unquoted;
 use super::report::Report;
@@ -431,8 +431,16 @@ fn refuse_earlier(
     let query = "select max(h.number) from deploy.history($1) h where h.fingerprint = $2";
     let earlier: Option<i32> =
         transaction.query_one(query, &[&folder.manifest.name, &folder.fingerprint()])?.get(0);
+    let beside = deployed.source.as_deref().filter(|last| is_beside(app, last));
     match earlier {
-        None => Ok(()),
+        None => match beside {
+            None => Ok(()),
+            Some(last) => Err(Stop::Failed(Failure::Said(format!(
+                "deployment {} is of commit {}, which this folder does not come after: what is in that alone would be taken back. Merge it, or say --back",
+                deployed.number,
+                &last[..12]
+            )))),
+        },
         Some(earlier) if earlier > deployed.number => {
             Err(Stop::Again("somebody else has just deployed".into()))
         }

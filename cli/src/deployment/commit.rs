@@ -38,6 +38,18 @@ pub(crate) fn is_later(folder: &Path, commit: &str) -> bool {
         && git(folder, &["merge-base", "--is-ancestor", commit, "HEAD"]).is_some()
 }
 
+/// Whether git has this commit, and the folder's does not come after it: somebody has deployed what this folder lacks. Not where git has a
+/// part of the history alone.
+pub(crate) fn is_beside(folder: &Path, commit: &str) -> bool {
+    let commit = commit.split(' ').next().unwrap_or_default();
+    let succeeds = |task: &[&str]| git(folder, task).is_some();
+    is_commit(commit)
+        && succeeds(&["cat-file", "-e", &format!("{commit}^{{commit}}")])
+        && git(folder, &["rev-parse", "--is-shallow-repository"]).as_deref() == Some("false")
+        && succeeds(&["rev-parse", "--verify", "HEAD"])
+        && !succeeds(&["merge-base", "--is-ancestor", commit, "HEAD"])
+}
+
 /// Whether a text is the name of a commit, and no option.
 fn is_commit(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())

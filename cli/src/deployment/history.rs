@@ -8,7 +8,7 @@ use super::target;
 use crate::arguments::History;
 use crate::connection::{Address, begin};
 use crate::failure::{Failure, Result};
-use crate::screen::say;
+use crate::screen::{harmless, say};
 use crate::table::Table;
 
 /// Columns of `deploy.history()` that people see.
@@ -46,7 +46,7 @@ fn print(name: &str, address: &Address, json: bool) -> Result<()> {
     say(table.render().trim_end());
     if !drift.is_empty() {
         say("\nChanged by hand since:");
-        drift.iter().for_each(|one| say(&format!("  {one}")));
+        drift.iter().for_each(|one| say(&harmless(&format!("  {one}"))));
     }
     Ok(())
 }

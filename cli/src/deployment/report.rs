@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::locks::Lock;
 use super::server::Drift;
-use crate::screen::say;
+use crate::screen::{harmless, say};
 
 /// Collects what is told.
 pub(crate) struct Report {
@@ -145,11 +145,4 @@ impl Report {
 /// Names in one line, whatever they have in them.
 fn in_line(objects: &[String]) -> String {
     objects.join(", ").replace('\n', " ")
-}
-
-/// Names of objects are anybody's to choose: what would steer a terminal is left out.
-pub(crate) fn harmless(text: &str) -> String {
-    text.chars()
-        .map(|letter| if letter.is_control() && !matches!(letter, '\n' | '\t') { '\u{fffd}' } else { letter })
-        .collect()
 }

@@ -22,11 +22,10 @@ use self::browser::{Browser, Front, Now};
 use self::watch::Watch;
 use crate::arguments::{Dev, Up};
 use crate::connection::Address;
-use crate::deployment::report::harmless;
 use crate::deployment::run::{self, Loaded};
 use crate::deployment::target;
 use crate::failure::Result;
-use crate::screen::{complain, say};
+use crate::screen::{complain, harmless, say};
 use crate::{seeding, up};
 
 /// What has to be typed for all rows to go.

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use super::trial::Outcome;
 use crate::arguments::Test;
-use crate::deployment::report::harmless;
 use crate::failure::{Failure, Result};
-use crate::screen::say;
+use crate::screen::{harmless, say};
 
 /// Tells it as it is asked for.
 pub(crate) struct Output<'a> {

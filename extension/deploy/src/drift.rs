@@ -2,23 +2,34 @@
 //! (`sql/howdah/71-drift.sql`).
 
 use session::authority::run_as_owner;
+use session::deployer::in_same_words;
 
 use super::application::Application;
 
 /// As a deployment begins: notes what was changed by hand. It stays so until its file runs again.
 pub(crate) fn note(application: &Application) {
-    run_as_owner("select deploy.note_drift($1)", &[application.name.as_str().into()]);
+    let name = application.name.as_str();
+    in_same_words(|| run_as_owner("select deploy.note_drift($1)", &[name.into()]));
 }
 
 /// As it ends: notes what is there.
 pub(crate) fn note_what_is_there(application: &Application) {
-    run_as_owner(
-        "update deploy.object o set definition = d.now from deploy.definitions($1) d
-         where o.application = $1 and not o.is_drifted and (d.object).path = o.path and (d.object).type = o.type
-           and (d.object).names = o.names and (d.object).arguments = o.arguments",
-        &[application.name.as_str().into()],
-    );
-    run_as_owner("select deploy.note_shape($1)", &[application.name.as_str().into()]);
+    let note = || {
+        run_as_owner(
+            "update deploy.object o set definition = d.now from deploy.definitions($1) d
+             where o.application = $1 and not o.is_drifted and (d.object).path = o.path and (d.object).type = o.type
+               and (d.object).names = o.names and (d.object).arguments = o.arguments",
+            &[application.name.as_str().into()],
+        );
+    };
+    in_same_words(note);
+    note_shape(application);
+}
+
+/// Notes what the tables of an application are.
+pub(crate) fn note_shape(application: &Application) {
+    let name = application.name.as_str();
+    in_same_words(|| run_as_owner("select deploy.note_shape($1)", &[name.into()]));
 }
 
 /// Path, object, and what has become of it.

@@ -5,6 +5,7 @@
 
 use pgrx::pg_sys::Oid;
 use session::authority::{rows_as_owner, run_as_owner};
+use session::deployer::in_same_words;
 
 use super::application::Application;
 
@@ -81,11 +82,15 @@ impl Followed {
     pub(crate) fn rename(self) {
         let (places, classes, numbers, parts) = self.objects;
         if !places.is_empty() {
-            run_as_owner(RENAME_OBJECTS, &[places.into(), classes.into(), numbers.into(), parts.into()]);
+            in_same_words(|| {
+                run_as_owner(RENAME_OBJECTS, &[places.into(), classes.into(), numbers.into(), parts.into()])
+            });
         }
         let (places, kinds, numbers, parts) = self.rights;
         if !places.is_empty() {
-            run_as_owner(RENAME_RIGHTS, &[places.into(), kinds.into(), numbers.into(), parts.into()]);
+            in_same_words(|| {
+                run_as_owner(RENAME_RIGHTS, &[places.into(), kinds.into(), numbers.into(), parts.into()])
+            });
         }
     }
 }

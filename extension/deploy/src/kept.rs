@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use pg::guard::PgError;
 use pgrx::pg_sys::Oid;
 use session::authority::{rows_as_owner, run_as_owner, value_as_owner};
-use session::deployer::as_deployer;
+use session::deployer::{as_deployer, in_same_words};
 
 use super::application::Application;
 use super::statements::{self, Use};
@@ -101,11 +101,14 @@ pub(crate) fn give_back(application: &Application) -> Result<(), PgError> {
             continue;
         };
         // As its file says it is now, and no longer.
-        run_as_owner(
-            "update deploy.object o set is_drifted = true, definition = deploy.definition_of(o)
-             where o.application = $1 and o.type = $2 and o.names = $3 and o.arguments = $4",
-            &[application.name.as_str().into(), kind.into(), names.into(), arguments.into()],
-        );
+        let note = || {
+            run_as_owner(
+                "update deploy.object o set is_drifted = true, definition = deploy.definition_of(o)
+                 where o.application = $1 and o.type = $2 and o.names = $3 and o.arguments = $4",
+                &[application.name.as_str().into(), kind.into(), names.into(), arguments.into()],
+            );
+        };
+        in_same_words(note);
         run(&statement)?;
     }
     Ok(())

@@ -234,7 +234,7 @@ sql_function!(
             &[name.into(), named.path.into(), named.digest.as_str().into()],
         );
         forget(&named.application, named.path);
-        run_as_owner("select deploy.note_shape($1)", &[name.into()]);
+        drift::note_shape(&named.application);
         call.null()
     }
 );

@@ -6,6 +6,7 @@ use pgrx::pg_sys::Datum;
 use pgrx::prelude::*;
 use pgrx::spi::SpiHeapTupleData;
 use session::authority::{current_user, name_of, rows_as_owner};
+use session::deployer::in_same_words;
 
 use super::application::Application;
 use super::drift::{APPLICATIONS, DRIFT};
@@ -16,7 +17,7 @@ sql_function!(
     deploy_drift_wrapper,
     |call| {
         let application = Application::required(call.need_text(0, "application"));
-        give_rows(call, DRIFT, &[application.name.as_str().into()], three_texts)
+        in_same_words(|| give_rows(call, DRIFT, &[application.name.as_str().into()], three_texts))
     }
 );
 
@@ -107,7 +108,7 @@ sql_function!(
     /// `deploy.read_applications()`
     deploy_read_applications_wrapper,
     |call| {
-        give_rows(call, APPLICATIONS, &[current_user().into()], |row| {
+        let columns = |row: &SpiHeapTupleData| {
             Ok(columns![
                 row.get::<String>(1)?,
                 row.get::<String>(2)?,
@@ -121,7 +122,8 @@ sql_function!(
                 row.get::<i64>(10)?,
                 row.get::<i64>(11)?,
             ])
-        })
+        };
+        in_same_words(|| give_rows(call, APPLICATIONS, &[current_user().into()], columns))
     }
 );
 

@@ -95,7 +95,8 @@ fn objects(with: &str, arguments: &[DatumWithOid<'_>]) -> Vec<Object> {
     })
 }
 
-/// Whether an object of this class and number goes with another, and not without it, such as the sequence of a column.
+/// Whether an object of this class and number goes with another, and not without it, such as the sequence of a column. A partitioned table
+/// depends so on its own columns.
 macro_rules! is_part {
     ($class:literal, $number:literal) => {
         concat!(
@@ -103,7 +104,7 @@ macro_rules! is_part {
             $class,
             " and p.objid = ",
             $number,
-            " and (p.deptype = 'i' or p.deptype = 'a' and exists (
+            " and (p.refclassid, p.refobjid) <> (p.classid, p.objid) and (p.deptype = 'i' or p.deptype = 'a' and exists (
                 select from pg_class s where p.classid = 'pg_class'::regclass and s.oid = p.objid and s.relkind = 'S')))"
         )
     };

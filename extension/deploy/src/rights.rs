@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use folder::Kind;
 use pg::guard::PgError;
+use pgrx::spi::SpiHeapTupleData;
 use session::authority::{rows_as_owner, run_as_owner};
-use session::deployer::as_deployer;
+use session::deployer::{as_deployer, in_same_words};
 
 use super::application::Application;
 use super::statements::{self, Use};
@@ -95,7 +96,7 @@ const RECORDED: &str = "select g.object, g.part, g.grantee, g.privilege, g.is_gr
       select from deploy.file f where f.application = $1 and f.number = $3 and f.path = g.path) else g.path = $2 end";
 
 fn rights(query: &str, arguments: &[pgrx::datum::DatumWithOid<'_>]) -> Rights {
-    let rights = rows_as_owner(query, arguments, |row| {
+    let right = |row: SpiHeapTupleData| {
         Some(Right {
             object: row.get(1).ok()??,
             part: row.get(2).ok()??,
@@ -104,7 +105,8 @@ fn rights(query: &str, arguments: &[pgrx::datum::DatumWithOid<'_>]) -> Rights {
             is_grantable: row.get(5).ok()??,
             is_taken: row.get(6).ok()??,
         })
-    });
+    };
+    let rights = in_same_words(|| rows_as_owner(query, arguments, right));
     rights.into_iter().collect()
 }
 

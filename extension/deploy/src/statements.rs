@@ -89,7 +89,7 @@ pub(crate) fn may_leave_out(text: &str) -> bool {
     let Ok(text) = CString::new(text) else { return false };
     // SAFETY: inside a transaction, through pgrx's guard; the tag of each statement tells its type, and what is parsed has copies of the text.
     unsafe {
-        let statements = pg_sys::pg_parse_query(text.as_ptr());
+        let statements = steps::parse(&text);
         let is_conditional = |place| {
             let statement = (*nth(statements, place).cast::<RawStmt>()).stmt;
             match (*statement).type_ {
@@ -114,7 +114,7 @@ pub(crate) fn are_same(one: &str, other: &str) -> bool {
     let parse = |text: &str| {
         let text = CString::new(text).unwrap_or_default();
         // SAFETY: inside a transaction, through pgrx's guard; what is parsed has copies of the text.
-        unsafe { pg_sys::pg_parse_query(text.as_ptr()) }
+        unsafe { steps::parse(&text) }
     };
     let (one, other) = (parse(one), parse(other));
     // SAFETY: two lists of the parser's statements. Where in the text something stands is not compared, but for the length of a statement.

@@ -13,6 +13,7 @@ use pg::refuse::{refuse, refuse_with_hint};
 use pg::text::string;
 use pgrx::pg_sys::{self, List, Node, NodeTag, RangeVar, RawStmt};
 use pgrx::prelude::*;
+use session::deployer::in_same_words;
 
 /// A step, of nodes in the current memory context.
 pub(crate) enum Step {
@@ -96,6 +97,15 @@ impl Found {
     }
 }
 
+/// The statements of a text, read as files are, whatever the session's settings.
+///
+/// # Safety
+/// Inside a transaction. The parser's nodes live in the current memory context.
+pub(crate) unsafe fn parse(text: &CStr) -> *mut List {
+    // SAFETY: by contract; pgrx guards the call.
+    in_same_words(|| unsafe { pg_sys::pg_parse_query(text.as_ptr()) })
+}
+
 /// The step that a text is; none if it is none. An error if it has a step among other statements.
 pub(crate) fn of(text: &str) -> Option<Found> {
     let batches =
@@ -103,7 +113,7 @@ pub(crate) fn of(text: &str) -> Option<Found> {
     let Ok(text) = CString::new(text) else { return None };
     // SAFETY: inside a transaction; pgrx guards each call. The parser's nodes live in the current memory context.
     unsafe {
-        let statements = pg_sys::pg_parse_query(text.as_ptr());
+        let statements = parse(&text);
         let count = list_length(statements);
         if batches.is_some() && count != 1 {
             refuse(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, "what runs in batches is one statement");

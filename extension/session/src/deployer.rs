@@ -38,6 +38,33 @@ pub const SETTINGS: &[(&CStr, &CStr)] = &[
     (c"xmloption", c"content"),
 ];
 
+/// Those by which PostgreSQL tells the same in other words, and reads the same words otherwise.
+const OF_TEXTS: [&CStr; 9] = [
+    c"backslash_quote",
+    c"bytea_output",
+    c"DateStyle",
+    c"escape_string_warning",
+    c"extra_float_digits",
+    c"IntervalStyle",
+    c"quote_all_identifiers",
+    c"standard_conforming_strings",
+    c"TimeZone",
+];
+
+/// Runs `work`, which describes objects or parses texts, so that the same is told in the same words whoever asks, and read so: by the settings
+/// of [`SETTINGS`].
+pub fn in_same_words<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: PostgreSQL's own; an error takes the level back with its transaction.
+    unsafe {
+        let level = pg_sys::NewGUCNestLevel();
+        let of_texts = SETTINGS.iter().filter(|(name, _)| OF_TEXTS.contains(name));
+        of_texts.for_each(|(name, value)| set_local(name, value));
+        let result = work();
+        pg_sys::AtEOXact_GUC(false, level);
+        result
+    }
+}
+
 /// What the deployer's session says, and no stored setting.
 const OF_DEPLOYER: [&CStr; 2] = [c"lock_timeout", c"client_connection_check_interval"];
 

@@ -27,10 +27,27 @@ begin
       where l.collnamespace = to_regnamespace(quote_ident(app.schema_name)) and l.collowner <> app.owner
       union all
       select 'pg_statistic_ext'::regclass, s.oid from pg_statistic_ext s
-      where s.stxnamespace = to_regnamespace(quote_ident(app.schema_name)) and s.stxowner <> app.owner) d (class, number)
+      where s.stxnamespace = to_regnamespace(quote_ident(app.schema_name)) and s.stxowner <> app.owner
+      union all
+      select 'pg_ts_config'::regclass, t.oid from pg_ts_config t
+      where t.cfgnamespace = to_regnamespace(quote_ident(app.schema_name)) and t.cfgowner <> app.owner
+      union all
+      select 'pg_ts_dict'::regclass, t.oid from pg_ts_dict t
+      where t.dictnamespace = to_regnamespace(quote_ident(app.schema_name)) and t.dictowner <> app.owner
+      union all
+      select 'pg_opfamily'::regclass, f.oid from pg_opfamily f
+      where f.opfnamespace = to_regnamespace(quote_ident(app.schema_name)) and f.opfowner <> app.owner
+      union all
+      select 'pg_opclass'::regclass, o.oid from pg_opclass o
+      where o.opcnamespace = to_regnamespace(quote_ident(app.schema_name)) and o.opcowner <> app.owner
+      union all
+      select 'pg_conversion'::regclass, n.oid from pg_conversion n
+      where n.connamespace = to_regnamespace(quote_ident(app.schema_name)) and n.conowner <> app.owner) d (class, number)
     where not exists (
       select from pg_depend e where e.classid = d.class and e.objid = d.number
-        and (e.deptype in ('e', 'i') or e.deptype = 'a' and e.refclassid = 'pg_class'::regclass and e.refobjsubid > 0))
+        -- A partitioned table depends so on its own columns.
+        and (e.refclassid, e.refobjid) <> (d.class, d.number)
+        and (e.deptype in ('e', 'i') or e.deptype = 'a' and d.class = 'pg_class'::regclass and e.refclassid = 'pg_class'::regclass and e.refobjsubid > 0))
   loop
     execute (
       select format('alter %s %s owner to %s', case i.type when 'composite type' then 'type' when 'statistics object' then 'statistics' else i.type end,

@@ -10,7 +10,7 @@ use super::body::{Answer, whole};
 use super::live;
 use super::state::{Now, State};
 use super::told::{Fault, faults};
-use crate::deployment::report::harmless;
+use crate::screen::harmless;
 
 const STYLE: &str = include_str!("page.css");
 /// Bytes of what was told that the page has; the terminal has all of it.
