@@ -4,7 +4,8 @@
 //! - [`application`]: an application, and the deployment that this transaction is.
 //! - [`statements`]: a text, cut into its statements by PostgreSQL's parser and run; where in it an error is.
 //! - [`recorder`]: what a text has made.
-//! - [`removal`]: dropping what a file has made.
+//! - [`removal`]: dropping what a file has made; [`drops`]: what a file drops itself; [`conditional`]: files that leave out what is there.
+//! - [`followed`]: objects under the names that a migration gives them.
 //! - [`rights`]: what a file gives and takes; [`kept`]: what was said by hand of what is made again.
 //! - [`checks`]: what is wrong with the whole; [`checker`]: what plpgsql_check says.
 //! - [`acceptance`]: migrations whose comments have changed.
