@@ -53,7 +53,7 @@ OVERWRITTEN = together::queue_dead_letters together::queue_values together::queu
 
 export PG_CONFIG
 
-.PHONY: help setup setup-test setup-long setup-client setup-lint setup-bench extension build run run-bips check quick test test-one test-client test-timing test-long test-overwritten test-versions hunt lint format install uninstall bench bench-http bench-client bench-queue clean
+.PHONY: help setup setup-test setup-long setup-client setup-lint setup-bench extension build run run-bips check quick test test-one test-command test-client test-timing test-long test-overwritten test-versions hunt lint format install uninstall bench bench-http bench-client bench-queue clean
 
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -110,6 +110,10 @@ test-one: extension ## one end-to-end test by a part of its name: make test-one 
 	@begin=$$(date +%s); \
 	HOWDAH_STAGE="$${HOWDAH_STAGE:-$(STAGE)}" $(TEST) --test platform -- "$(ONE)" --test-threads=2 && \
 	echo "It took $$(($$(date +%s) - begin)) s after the extension was built."
+
+test-command: PROFILE = $(TEST_PROFILE)
+test-command: extension ## end-to-end tests of the command, by a part of their names: make test-command ONE=dev
+	@HOWDAH_STAGE="$${HOWDAH_STAGE:-$(STAGE)}" $(TEST) --test command -- "$(ONE)" --test-threads=2
 
 test-client: setup-client ## the JVM client alone
 	@$(MVN) verify && echo "The JVM client passed."
