@@ -7,7 +7,7 @@
 # LINES_PORT  the port for lines of JSON of `make run-bips`
 # DATA        their data folder
 # DESTDIR     put before the folders of `make install`
-# PROFILE     how the extension is built: server, the fastest; trial, in half the time; or quick, in seconds after a change, which runs
+# PROFILE     how the extension is built: server, the fastest; trial, in three fifths of the time; or quick, in seconds after a change, which runs
 #             slower. What is measured and installed takes server, make run and make run-bips trial, tests quick, unless one is given
 # ONE         the test of `make test-one`, by a part of its name
 

@@ -279,6 +279,13 @@ fn a_right_to_all_of_a_schema_is_one_to_what_comes_later_and_what_is_taken_from_
     shop.write("functions/b.sql", secret.lines().next().unwrap());
     shop.ok("deploy");
     assert_eq!(may("secret"), "false", "grants.sql says so still");
+    // The one of them names nothing: it puts its statement together.
+    let says = "do $$ begin execute format('revoke all on %s %I() from public', 'function', 'sec' || 'ret'); end $$;\n";
+    shop.write("functions/says.sql", says);
+    shop.ok("deploy");
+    shop.remove("grants.sql");
+    shop.ok("deploy");
+    assert_eq!(may("secret"), "false", "functions/says.sql says so still");
 }
 
 #[test]
