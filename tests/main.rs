@@ -148,6 +148,7 @@ mod together {
     mod steps;
     mod taken_at_its_word;
     mod testing;
+    mod tests_before;
     mod unconfirmed;
     mod unfolding;
     mod upgrades;

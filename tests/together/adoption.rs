@@ -28,7 +28,7 @@ fn application() -> Application {
         ("functions/few.sql", "create policy few on item using (id < 100);\n"),
         ("routes.sql", "select http.route('GET', '/names', 'names');\n"),
         (
-            "tests/names.sql",
+            "tests/live/names.sql",
             "select convert_from(body, 'UTF8') = 'saw ball' from http.call('GET', '/names');\n",
         ),
     ]);
@@ -124,7 +124,7 @@ fn the_dump_of_a_schema_can_be_its_first_migration() {
         "views/priced.sql",
         "functions/names.sql",
         "functions/few.sql",
-        "tests/names.sql",
+        "tests/live/names.sql",
     ] {
         shop.remove(path);
     }

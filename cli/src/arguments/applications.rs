@@ -3,9 +3,19 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{Place, Private, seconds, setting};
+
+/// The options of a command as if nothing was said.
+fn unsaid<T: Args>() -> T {
+    #[derive(Parser)]
+    struct Alone<T: Args> {
+        #[command(flatten)]
+        options: T,
+    }
+    Alone::parse_from(["howdah"]).options
+}
 
 #[derive(Args, Debug)]
 pub(crate) struct New {
@@ -73,6 +83,17 @@ pub(crate) struct Jobs {
     pub(crate) json: bool,
 }
 
+/// Where tests run when something is deployed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Tests {
+    /// Before anything is locked, as howdah test runs them; those in tests/live/ in the transaction, too.
+    Before,
+    /// All in the transaction, on the rows that the database has, while others wait for what is locked.
+    Inside,
+    /// Nowhere.
+    None,
+}
+
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Deploy {
     #[command(flatten)]
@@ -86,9 +107,9 @@ pub(crate) struct Deploy {
     /// Run the files again of which something was changed by hand, too.
     #[arg(long)]
     pub(crate) repair: bool,
-    /// Whether tests are left out: in a rollback alone.
-    #[arg(skip)]
-    pub(crate) no_tests: bool,
+    /// Where tests run (default: before; of a rollback or an adoption inside).
+    #[arg(long, value_name = "WHERE", env = "HOWDAH_TESTS")]
+    pub(crate) tests: Option<Tests>,
     /// Whether nobody wants to know what was changed by hand: to ask takes a quarter of a deployment.
     #[arg(skip)]
     pub(crate) passes_over_drift: bool,
@@ -121,14 +142,9 @@ pub(crate) struct Deploy {
 impl Deploy {
     /// As if nothing but the folder was said.
     pub(crate) fn of(folder: &Path) -> Deploy {
-        #[derive(clap::Parser)]
-        struct Alone {
-            #[command(flatten)]
-            deploy: Deploy,
-        }
-        let mut alone = Alone::parse_from(["deploy"]);
-        alone.deploy.destination.app = folder.to_owned();
-        alone.deploy
+        let mut deploy: Deploy = unsaid();
+        deploy.destination.app = folder.to_owned();
+        deploy
     }
 }
 
@@ -144,7 +160,7 @@ pub(crate) struct Rollback {
     #[arg(long)]
     pub(crate) plan: bool,
     /// Run no tests: those of an earlier deployment may expect rows that have changed since.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "tests")]
     pub(crate) no_tests: bool,
     #[command(flatten)]
     pub(crate) deploy: Deploy,
@@ -240,6 +256,13 @@ pub(crate) struct Test {
 }
 
 impl Test {
+    /// As if nothing but the folder was said.
+    pub(crate) fn of(folder: &Path) -> Test {
+        let mut test: Test = unsaid();
+        test.app = folder.to_owned();
+        test
+    }
+
     /// How many run at once.
     pub(crate) fn jobs(&self) -> usize {
         let processors = || std::thread::available_parallelism().map_or(1, usize::from);

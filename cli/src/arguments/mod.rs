@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::applications::{
-    Addition, Adopt, Deploy, Destination, Dev, History, Jobs, New, Rollback, Seed, Squash, Test,
+    Addition, Adopt, Deploy, Destination, Dev, History, Jobs, New, Rollback, Seed, Squash, Test, Tests,
 };
 pub(crate) use self::behind::Behind;
 

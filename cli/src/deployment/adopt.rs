@@ -8,13 +8,14 @@ use cluster::postgres::Transaction;
 use folder::{Deployed, Folder, Plan};
 use serde_json::{Value, json};
 
-use super::attempt::{refuse_known_role, run_files, start};
+use super::attempt::{leave_out, note_left_out, run_files, start};
 use super::code::Files;
 use super::locks::Locks;
 use super::report::Report;
+use super::requirements::refuse_known_role;
 use super::server::{Stop, refuse_problems, require_extension, state};
 use super::target::{self, said};
-use crate::arguments::Adopt;
+use crate::arguments::{Adopt, Tests};
 use crate::connection::{Address, NOTICED, begin, settings_for};
 use crate::failure::{Failure, Result};
 
@@ -75,9 +76,15 @@ impl Adoption<'_> {
         for path in std::mem::take(&mut plan.migrations) {
             report.file(&path, "was done already", &[]);
         }
+        let tests = match self.options.deploy.tests {
+            Some(Tests::None) => Tests::None,
+            _ => Tests::Inside,
+        };
+        let left_out = leave_out(&mut plan, tests);
+        note_left_out(&mut transaction, self.folder, &left_out)?;
         let locks = Locks::begin(&mut transaction)?;
-        let files = Files::new(&mut transaction, self.folder, &plan, locks, &mut report);
-        let finished = run_files(files, &plan)?;
+        let mut files = Files::new(&mut transaction, self.folder, &plan, locks, &mut report);
+        let finished = run_files(&mut files, &plan)?;
         report.rights(finished.rights);
         report.unchecked(finished.unchecked);
         refuse_problems(&finished.problems)?;

@@ -3,25 +3,29 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cluster::postgres::{Client, Row, Transaction};
+use cluster::postgres::{Client, Transaction};
+use folder::files::is_live_test;
 use folder::plan::Change;
-use folder::{Deployed, Folder, Kind, Manifest, Plan};
+use folder::{Deployed, Folder, Kind, Plan};
 
 use super::code::Files;
 use super::commit::{self, is_beside, is_later};
 use super::locks::Locks;
-use super::names::unquoted;
 use super::report::Report;
+use super::requirements::{find_or_make, refuse_missing, require_roles};
 use super::server::{Drift, Finished, Ran, Stop, call, drift, refuse_problems, state};
 use super::source::Source;
 use super::target::said;
 use super::watcher::{Seen, Session, Watcher};
-use crate::arguments::Deploy;
+use crate::arguments::{Deploy, Tests};
 use crate::connection::{Address, NOTICED, begin, settings_for};
 use crate::failure::Failure;
 
 /// How long the server waits for the command's next word at least: some are far away.
 const SHORTEST_IDLE: Duration = Duration::from_secs(1);
+
+/// A file that takes longer is told where others have waited.
+const SAID: Duration = Duration::from_millis(50);
 
 /// What becomes of what has run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,6 +63,8 @@ struct Prepared {
     earlier: Option<String>,
     deployed: Deployed,
     plan: Plan,
+    /// Tests that do not run in the transaction.
+    left_out: Vec<String>,
     /// Changes by hand that are taken back.
     repaired: Vec<Drift>,
     /// The others.
@@ -68,7 +74,8 @@ struct Prepared {
 impl Attempt<'_> {
     /// Runs the files in a transaction, which the caller ends.
     pub(crate) fn run(&self, transaction: &mut Transaction<'_>, report: &mut Report) -> Result<Done, Stop> {
-        let Prepared { folder, earlier, deployed, plan, repaired, drift } = self.prepare(transaction)?;
+        let Prepared { folder, earlier, deployed, plan, left_out, repaired, drift } =
+            self.prepare(transaction)?;
         if plan.is_same && repaired.is_empty() {
             self.tell_postponed(report);
             report.drift(drift);
@@ -81,17 +88,28 @@ impl Attempt<'_> {
         let back = earlier.map(|of| format!(" brings back {of}")).unwrap_or_default();
         report.say(&format!("{} {number}{back}:", folder.manifest.name));
         self.account_for_others(transaction, &folder, &plan, report)?;
+        note_left_out(transaction, &folder, &left_out)?;
         let locks = Locks::begin(transaction)?;
         let watcher = self.watch(transaction, &locks)?;
         let mut files = Files::new(transaction, &folder, &plan, locks, report);
         files.run_again(repaired.into_iter().map(|one| one.path));
-        let ran = run_files(files, &plan);
-        let finished = self.judge(ran, watcher.stop()).map_err(|stop| self.of_plan(stop))?;
+        let ran = run_files(&mut files, &plan);
+        let longest = files.longest();
+        let finished = self.judge(ran, watcher.stop(), longest).map_err(|stop| self.of_plan(stop))?;
         report.rights(finished.rights);
         report.unchecked(finished.unchecked);
         report.drift(drift);
         refuse_problems(&finished.problems)?;
         Ok(Done::Ran(number))
+    }
+
+    /// Whether there is something to deploy; an error if it cannot be deployed as things are. The caller undoes what this does.
+    pub(crate) fn is_due(&self, transaction: &mut Transaction<'_>) -> Result<bool, Stop> {
+        let Prepared { folder, deployed, plan, .. } = self.prepare(transaction)?;
+        if !plan.is_same && !self.options.back {
+            refuse_earlier(transaction, &folder, &deployed, self.options)?;
+        }
+        Ok(!plan.is_same)
     }
 
     /// Compares the folder with what is deployed, where it can be deployed at all.
@@ -102,14 +120,12 @@ impl Attempt<'_> {
         require_roles(transaction, &folder.manifest, self.options.as_administrator)?;
         let mut plan = Plan::of(&folder, &deployed).map_err(|faults| said(&faults))?;
         plan.migrations.retain(|path| !self.postponed.contains_key(path));
-        if self.options.no_tests {
-            plan.tests.clear();
-        }
+        let left_out = leave_out(&mut plan, self.options.tests.unwrap_or(Tests::Inside));
         let asks = deployed.number > 0 && !self.options.passes_over_drift;
         let drift = if asks { drift(transaction, &folder.manifest.name)? } else { Vec::new() };
         let (repaired, drift) =
             drift.into_iter().partition(|one| self.options.repair && folder.files.contains_key(&one.path));
-        Ok(Prepared { folder, earlier, deployed, plan, repaired, drift })
+        Ok(Prepared { folder, earlier, deployed, plan, left_out, repaired, drift })
     }
 
     /// Begins the deployment; its number.
@@ -187,10 +203,20 @@ impl Attempt<'_> {
     }
 
     /// What has become of it, by what was seen from outside.
-    fn judge(&self, ran: Result<Finished, Stop>, seen: Seen) -> Result<Finished, Stop> {
+    fn judge(
+        &self,
+        ran: Result<Finished, Stop>,
+        seen: Seen,
+        longest: Option<(String, Duration)>,
+    ) -> Result<Finished, Stop> {
         if let Some(lock) = seen.too_long {
             let limit = self.options.locks.as_secs_f64();
-            return Err(Stop::Again(format!("others were kept from {lock} for {limit} s")));
+            let longest = longest.filter(|(_, took)| *took > SAID).map(|(what, took)| {
+                let tests = if Kind::of(&what) == Some(Kind::Test) { "; see --tests" } else { "" };
+                format!("; {what} took {:.1} s{tests}", took.as_secs_f64())
+            });
+            let longest = longest.unwrap_or_default();
+            return Err(Stop::Again(format!("others were kept from {lock} for {limit} s{longest}")));
         }
         ran.map_err(|stop| match (stop, seen.holder) {
             (Stop::Again(why), Some(holder)) => Stop::Again(format!("{why}: {holder} was in the way")),
@@ -199,8 +225,33 @@ impl Attempt<'_> {
     }
 }
 
+/// Takes the tests out of a plan that do not run in the transaction.
+pub(crate) fn leave_out(plan: &mut Plan, tests: Tests) -> Vec<String> {
+    let runs = |path: &String| match tests {
+        Tests::Inside => true,
+        Tests::Before => is_live_test(path),
+        Tests::None => false,
+    };
+    let (inside, left_out) = std::mem::take(&mut plan.tests).into_iter().partition(runs);
+    plan.tests = inside;
+    left_out
+}
+
+/// Notes tests of the deployment that do not run in it.
+pub(crate) fn note_left_out(
+    transaction: &mut Transaction<'_>,
+    folder: &Folder,
+    left_out: &[String],
+) -> Result<(), Stop> {
+    for path in left_out {
+        let text = &folder.files[path].text;
+        transaction.execute("select deploy.note_test($1, $2)", &[path, text])?;
+    }
+    Ok(())
+}
+
 /// Runs the files, routes and tests of a plan, and looks at the whole.
-pub(crate) fn run_files(mut files: Files<'_, '_>, plan: &Plan) -> Result<Finished, Stop> {
+pub(crate) fn run_files(files: &mut Files<'_, '_>, plan: &Plan) -> Result<Finished, Stop> {
     for path in &plan.migrations {
         files.run_one(path)?;
     }
@@ -213,8 +264,10 @@ pub(crate) fn run_files(mut files: Files<'_, '_>, plan: &Plan) -> Result<Finishe
         files.run_one(path)?;
     }
     files.sweep()?;
-    test(&mut files, plan)?;
-    let finished: Finished = call(files.transaction, "select deploy.finish()::text", &[])?;
+    test(files, plan)?;
+    let finished: Finished = files.timed("what is checked at the end", |files| {
+        call(files.transaction, "select deploy.finish()::text", &[])
+    })?;
     files.report.locks(&files.locks.seen);
     Ok(finished)
 }
@@ -222,199 +275,15 @@ pub(crate) fn run_files(mut files: Files<'_, '_>, plan: &Plan) -> Result<Finishe
 fn test(files: &mut Files<'_, '_>, plan: &Plan) -> Result<(), Stop> {
     for path in &plan.tests {
         let text = &files.folder.files[path].text;
-        let ran: Ran = call(files.transaction, "select deploy.test($1, $2)::text", &[path, text])?;
+        let ran: Ran = files.timed(path, |files| {
+            call(files.transaction, "select deploy.test($1, $2)::text", &[path, text])
+        })?;
         if let Some(error) = &ran.error {
             return Err(files.failed(path, error));
         }
         files.report.file(path, "passed", &[]);
     }
     Ok(())
-}
-
-/// What is deployed. An application that there is not is made, by a superuser.
-fn find_or_make(
-    transaction: &mut Transaction<'_>,
-    folder: &Folder,
-    as_administrator: bool,
-) -> Result<Deployed, Stop> {
-    let manifest = &folder.manifest;
-    if let Some(deployed) = state(transaction, &manifest.name)? {
-        if deployed.schema == manifest.schema() && unquoted(&deployed.owner) == manifest.owner() {
-            allow_handlers(transaction, manifest, as_administrator)?;
-            return Ok(deployed);
-        }
-        return Err(Stop::Failed(Failure::Said(format!(
-            "howdah.toml: {} has the schema {} and the owner {} in this database, not {} and {}",
-            manifest.name,
-            deployed.schema,
-            deployed.owner,
-            manifest.schema(),
-            manifest.owner()
-        ))));
-    }
-    let row = transaction.query_one(
-        "select rolsuper, pg_catalog.quote_ident(rolname) from pg_catalog.pg_roles where rolname = current_user",
-        &[],
-    )?;
-    if !row.get::<_, bool>(0) {
-        return Err(Stop::Failed(Failure::Said(format!(
-            "there is no application {} yet. A superuser makes it, once:\n\n    {}",
-            manifest.name,
-            administration(folder, row.get(1)).join("\n    ")
-        ))));
-    }
-    let there = "select exists (select from pg_catalog.pg_namespace where nspname = $1)";
-    if transaction.query_one(there, &[&manifest.schema()])?.get(0) {
-        return Err(Stop::Failed(Failure::Said(format!(
-            "there is a schema {} already, and no application of it. howdah adopt makes one of what is in it; or name another schema in howdah.toml",
-            manifest.schema()
-        ))));
-    }
-    refuse_known_role(transaction, folder)?;
-    if manifest.handlers && !as_administrator {
-        return Err(asks_for_handlers(&administration(folder, row.get(1))[0]));
-    }
-    let make = "select deploy.create_application($1, $2, $3, $4)";
-    transaction
-        .execute(make, &[&manifest.name, &manifest.schema(), &manifest.owner(), &manifest.handlers])?;
-    Ok(Deployed::default())
-}
-
-/// An error if howdah.toml asks for query handlers, and the owner may register none; an administrator's word is one.
-fn allow_handlers(
-    transaction: &mut Transaction<'_>,
-    manifest: &Manifest,
-    as_administrator: bool,
-) -> Result<(), Stop> {
-    if !manifest.handlers {
-        return Ok(());
-    }
-    let row = transaction.query_one(
-        "select pg_catalog.has_function_privilege($1, 'http.handle(text, text, integer, text, text)', 'execute'),
-           pg_catalog.format('grant execute on function http.handle(text, text, integer, text, text), http.unhandle(text) to %I;', $1::text)",
-        &[&manifest.owner()],
-    )?;
-    match (row.get(0), as_administrator) {
-        (true, _) => Ok(()),
-        (false, true) => Ok(transaction.batch_execute(row.get(1))?),
-        (false, false) => Err(asks_for_handlers(row.get(1))),
-    }
-}
-
-fn asks_for_handlers(statement: &str) -> Stop {
-    Stop::Failed(Failure::Said(format!(
-        "howdah.toml asks for query handlers, which see all requests that no route answers. A superuser allows it, once:\n\n    {statement}\n"
-    )))
-}
-
-/// An error if the owner is a role that is there and may do something: by the word of a folder it takes over none of its rights.
-pub(crate) fn refuse_known_role(transaction: &mut Transaction<'_>, folder: &Folder) -> Result<(), Stop> {
-    let manifest = &folder.manifest;
-    let row = transaction.query_one(
-        "select exists (
-           select from pg_catalog.pg_roles r
-           left join pg_catalog.pg_shdepend d on d.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass and d.refobjid = r.oid
-             and d.dbid in (0, (select b.oid from pg_catalog.pg_database b where b.datname = pg_catalog.current_database()))
-           left join lateral pg_catalog.pg_identify_object(d.classid, d.objid, d.objsubid) i
-             on d.dbid <> 0
-           left join pg_catalog.pg_auth_members m on m.member = r.oid
-             and m.roleid is distinct from pg_catalog.to_regrole('howdah_web')::pg_catalog.oid
-           where r.rolname = $1 and (m.roleid is not null or r.rolcanlogin or d.objid is not null
-             and not coalesce(i.schema = any (array['http', pg_catalog.quote_ident($2)]) or i.schema = 'job' and i.type = 'function' or i.type = 'schema' and i.name = pg_catalog.quote_ident($2), false)))",
-        &[&manifest.owner(), &manifest.schema()],
-    )?;
-    if !row.get::<_, bool>(0) {
-        return Ok(());
-    }
-    let user = transaction.query_one("select pg_catalog.quote_ident(current_user)", &[])?.get(0);
-    Err(Stop::Failed(Failure::Said(format!(
-        "howdah.toml: there is a role {} already, which has rights. If it is to own the application, a superuser says so, once:\n\n    {}\n",
-        manifest.owner(),
-        administration(folder, user)[0]
-    ))))
-}
-
-/// An error if extensions are missing. What one brings may be everybody's: so nobody makes one by the word of a file, except on a platform
-/// of the user's own.
-fn refuse_missing(
-    transaction: &mut Transaction<'_>,
-    extensions: &[String],
-    as_administrator: bool,
-) -> Result<(), Stop> {
-    let rows = transaction.query(
-        "select pg_catalog.format('create extension %I;', w.name), exists (
-           select from pg_catalog.pg_available_extensions a where a.name operator(pg_catalog.=) w.name)
-         from pg_catalog.unnest($1::pg_catalog.text[]) w (name)
-         where not exists (select from pg_catalog.pg_extension e where e.extname operator(pg_catalog.=) w.name)",
-        &[&extensions],
-    )?;
-    if as_administrator && rows.iter().all(|row| row.get(1)) {
-        // Where psql would make them.
-        transaction.batch_execute("set local search_path = public")?;
-        rows.iter().try_for_each(|row| transaction.batch_execute(row.get(0)))?;
-        return Ok(transaction.batch_execute("set local search_path = pg_catalog, pg_temp")?);
-    }
-    if rows.is_empty() {
-        return Ok(());
-    }
-    let line = |row: &Row| match row.get(1) {
-        true => row.get::<_, String>(0),
-        false => format!("{} -- this server does not have its files", row.get::<_, String>(0)),
-    };
-    let lines: Vec<String> = rows.iter().map(line).collect();
-    Err(Stop::Failed(Failure::Said(format!(
-        "howdah.toml: extensions are missing. An administrator makes them, once:\n\n    {}\n",
-        lines.join("\n    ")
-    ))))
-}
-
-/// An error if roles are missing, or the owner is no member. On a platform of the user's own those are made that are not there; of one that is there
-/// no folder has its owner become a member.
-fn require_roles(
-    transaction: &mut Transaction<'_>,
-    manifest: &Manifest,
-    as_administrator: bool,
-) -> Result<(), Stop> {
-    let rows = transaction.query(
-        "select r.oid is null, pg_catalog.format('create role %I nologin;', w.name), pg_catalog.format('grant %I to %I%s;', w.name, $2::text,
-           case when pg_catalog.current_setting('server_version_num')::integer >= 160000 then ' with inherit false, set true' end)
-         from pg_catalog.unnest($1::pg_catalog.text[]) w (name)
-         left join pg_catalog.pg_roles r on r.rolname operator(pg_catalog.=) w.name
-         where r.oid is null or not pg_catalog.pg_has_role($2, r.oid, 'member')",
-        &[&manifest.roles, &manifest.owner()],
-    )?;
-    let is_new = |row: &Row| row.get::<_, bool>(0);
-    let statements: Vec<String> = rows
-        .iter()
-        .flat_map(|row| [is_new(row).then(|| row.get::<_, String>(1)), Some(row.get(2))])
-        .flatten()
-        .collect();
-    if rows.is_empty() || as_administrator && rows.iter().all(is_new) {
-        return Ok(statements.iter().try_for_each(|statement| transaction.batch_execute(statement))?);
-    }
-    Err(Stop::Failed(Failure::Said(format!(
-        "howdah.toml: roles are missing. An administrator makes them, once:\n\n    {}\n",
-        statements.join("\n    ")
-    ))))
-}
-
-/// What a superuser has to do before somebody else deploys for the first time.
-fn administration(folder: &Folder, user: String) -> Vec<String> {
-    let (manifest, quoted) = (&folder.manifest, |text: &str| format!("'{}'", text.replace('\'', "''")));
-    let mut arguments = vec![quoted(&manifest.name)];
-    if manifest.schema.is_some() {
-        arguments.push(format!("schema_name => {}", quoted(manifest.schema())));
-    }
-    if manifest.owner.is_some() {
-        arguments.push(format!("owner => {}", quoted(&manifest.owner())));
-    }
-    if manifest.handlers {
-        arguments.push("handlers => true".to_owned());
-    }
-    vec![
-        format!("select deploy.create_application({});", arguments.join(", ")),
-        format!("grant \"{}\" to {user};", manifest.owner().replace('"', "\"\"")),
-    ]
 }
 
 /// An error if the folder is what was deployed before: an old checkout would take back what came after.

@@ -3,6 +3,7 @@
 //! and those run again, too.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use cluster::postgres::Transaction;
 use folder::plan::Change;
@@ -34,6 +35,8 @@ pub(crate) struct Files<'a, 't> {
     of_all: BTreeSet<String>,
     /// Whether something has run that they have not seen.
     is_unseen: bool,
+    /// How long each has taken.
+    took: BTreeMap<String, Duration>,
 }
 
 impl<'a, 't> Files<'a, 't> {
@@ -65,7 +68,21 @@ impl<'a, 't> Files<'a, 't> {
             unchanged,
             of_all,
             is_unseen: false,
+            took: BTreeMap::new(),
         }
+    }
+
+    /// Does something, and notes how long it takes.
+    pub(crate) fn timed<T>(&mut self, what: &str, work: impl FnOnce(&mut Self) -> T) -> T {
+        let begun = Instant::now();
+        let result = work(self);
+        *self.took.entry(what.to_owned()).or_default() += begun.elapsed();
+        result
+    }
+
+    /// The file that has taken the longest.
+    pub(crate) fn longest(&self) -> Option<(String, Duration)> {
+        self.took.iter().max_by_key(|(_, took)| **took).map(|(what, took)| (what.clone(), *took))
     }
 
     /// Has files of code run that have not changed.
@@ -87,7 +104,8 @@ impl<'a, 't> Files<'a, 't> {
 
     fn run(&mut self, path: &str) -> Result<Ran, Stop> {
         let text = self.text(path);
-        let ran: Ran = call(self.transaction, "select deploy.run($1, $2)::text", &[&path, &text])
+        let ran: Ran = self
+            .timed(path, |files| call(files.transaction, "select deploy.run($1, $2)::text", &[&path, &text]))
             .map_err(|stop| stop.at(path))?;
         if let Some(error) = ran.error.as_ref().filter(|error| error.passes() || error.is_cancelled()) {
             return Err(self.failed(path, error));

@@ -5,6 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+/// The message of a deployment that it has ended.
+pub(crate) const INTERRUPTED: &str = "interrupted; nothing of it was deployed";
+
 static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// From now on Ctrl-C is noticed, and does not end the program.

@@ -6,7 +6,7 @@
 //! - [`server`]: the functions of schema `deploy`, as this program calls them.
 //! - [`difference`]: the sides of a test's comparison, for people.
 //! - [`attempt`]: one deployment, in one transaction; [`code`]: its files in an order in which they can run; [`locks`]: what others wait
-//!   for meanwhile; [`watcher`]: looks at that from outside; [`commit`]: the commit of git that the folder is of;
+//!   for meanwhile; [`requirements`]: what the database has to have before; [`tested`]: where its tests run; [`watcher`]: looks at that from outside; [`commit`]: the commit of git that the folder is of;
 //!   [`names`]: names as SQL writes them.
 //! - [`request`]: what is to be deployed where; [`run`]: attempts until one succeeds, or fails for good.
 //! - [`staged`]: a deployment of several transactions, with migrations between them that are part of none; [`outside`]: how these run;
@@ -33,7 +33,8 @@ mod names;
 pub(crate) mod new;
 mod outside;
 pub(crate) mod report;
-mod request;
+pub(crate) mod request;
+mod requirements;
 pub(crate) mod run;
 pub(crate) mod server;
 mod source;
@@ -41,4 +42,5 @@ pub(crate) mod squash;
 mod staged;
 mod standbys;
 pub(crate) mod target;
+mod tested;
 mod watcher;

@@ -6,6 +6,9 @@ use super::locks::Lock;
 use super::server::Drift;
 use crate::screen::{harmless, say};
 
+/// How many names a line has at most.
+const MOST_NAMES: usize = 20;
+
 /// Collects what is told.
 pub(crate) struct Report {
     json: bool,
@@ -83,7 +86,7 @@ impl Report {
         if !functions.is_empty() {
             self.say(&format!(
                 "Not checked, as their bodies are read when they run: {}",
-                functions.join(", ")
+                in_line(&functions)
             ));
         }
         self.unchecked = functions;
@@ -142,7 +145,11 @@ impl Report {
     }
 }
 
-/// Names in one line, whatever they have in them.
+/// Names in one line, whatever they have in them; of many the first.
 fn in_line(objects: &[String]) -> String {
-    objects.join(", ").replace('\n', " ")
+    let mut line = objects[..objects.len().min(MOST_NAMES)].join(", ").replace('\n', " ");
+    if objects.len() > MOST_NAMES {
+        line += &format!(" and {} more (--json has all)", objects.len() - MOST_NAMES);
+    }
+    line
 }

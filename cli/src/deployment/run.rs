@@ -13,14 +13,14 @@ use super::accept;
 pub(crate) use super::attempt::End;
 use super::attempt::{self, Attempt, Done};
 use super::errors::Errors;
-use super::interrupt;
+use super::interrupt::{self, INTERRUPTED};
 use super::report::Report;
-use super::request::Run;
+use super::request::{Rehearsal, Run, RunTests};
 use super::server::{Stop, require_extension, state};
 use super::source::Source;
 use super::staged::{self, Staged, Steps};
 use super::target::{self, said};
-use crate::arguments::{Deploy, Rollback};
+use crate::arguments::{Deploy, Rollback, Tests};
 use crate::connection::{Address, begin};
 use crate::failure::{Failure, Result};
 
@@ -31,30 +31,35 @@ const LOOK: Duration = Duration::from_millis(500);
 /// How long it is tried to find out what became of a commit whose answer was lost.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Deploys the folder, or says what that would do.
-pub(crate) fn run(options: &Deploy, end: End) -> Result<()> {
+/// Deploys the folder, or says what that would do. Tests that run before are the given.
+pub(crate) fn run(options: &Deploy, end: End, tests: &RunTests) -> Result<()> {
     let folder = target::folder(&options.destination)?;
     let (from, manifest) = (options.destination.app.display().to_string(), folder.manifest.clone());
     let source = Source::Folder(folder);
+    let before = Rehearsal::by(tests);
     target::each(&options.destination, &manifest, |address| {
-        Run { options, address, source: &source, end, is_code: false }.until_done(&from)
+        let tests_before = Some(&before);
+        Run { options, address, source: &source, end, is_code: false, tests_before }.until_done(&from)
     })
 }
 
 /// Deploys a folder to a database of the platform on this machine.
 pub(crate) fn run_here(folder: &Path, address: &Address) -> Result<()> {
     // The folder is what its user wants, whatever howdah dev has made of the platform.
-    let options = &Deploy { as_administrator: true, back: true, ..Deploy::of(folder) };
+    let options =
+        &Deploy { as_administrator: true, back: true, tests: Some(Tests::Inside), ..Deploy::of(folder) };
     let source = &Source::Folder(target::folder(&options.destination)?);
-    Run { options, address, source, end: End::Commit, is_code: false }
+    Run { options, address, source, end: End::Commit, is_code: false, tests_before: None }
         .until_done(&folder.display().to_string())
 }
 
 /// Likewise, a folder that was read, and nothing is said.
 pub(crate) fn run_quietly(folder: Folder, address: &Address) -> Result<()> {
-    let options = &Deploy { as_administrator: true, ..Deploy::of(Path::new(".")) };
+    let options =
+        &Deploy { as_administrator: true, tests: Some(Tests::Inside), ..Deploy::of(Path::new(".")) };
     let source = &Source::Folder(folder);
-    Run { options, address, source, end: End::Commit, is_code: false }.attempts("", &mut Report::silent())?;
+    Run { options, address, source, end: End::Commit, is_code: false, tests_before: None }
+        .attempts("", &mut Report::silent())?;
     Ok(())
 }
 
@@ -105,11 +110,13 @@ pub(crate) fn run_live(mut folder: Folder, address: &Address) -> Result<Loaded> 
         back: true,
         passes_over_drift: true,
         message: Some(DEVELOPED.to_owned()),
+        tests: Some(Tests::Inside),
         ..Deploy::of(Path::new("."))
     };
     let source = &Source::Folder(folder);
     let mut report = Report::new(false);
-    let done = Run { options, address, source, end: End::Commit, is_code }.attempts("", &mut report)?;
+    let done = Run { options, address, source, end: End::Commit, is_code, tests_before: None }
+        .attempts("", &mut report)?;
     let Done::Ran(_) = done else { return Ok(Loaded::Same) };
     let mut transaction = begin(&mut client)?;
     transaction.execute("select deploy.keep_last($1, $2)", &[&name, &DEVELOPED])?;
@@ -146,9 +153,10 @@ pub(crate) fn roll_back(options: &Rollback) -> Result<()> {
     };
     let source = &Source::Earlier { name: manifest.name.clone(), number: options.number, over: None };
     let end = if options.plan { End::Undo } else { End::Commit };
-    let options = &Deploy { no_tests: options.no_tests, ..options.deploy.clone() };
+    let tests = if options.no_tests { Some(Tests::None) } else { options.deploy.tests };
+    let options = &Deploy { tests, ..options.deploy.clone() };
     target::each(&options.destination, &manifest, |address| {
-        Run { options, address, source, end, is_code: false }.until_done("")
+        Run { options, address, source, end, is_code: false, tests_before: None }.until_done("")
     })
 }
 
@@ -185,9 +193,11 @@ impl Run<'_> {
         require_extension(&mut self.address.connect()?, &self.address.shown)?;
         let from = if from.is_empty() { String::new() } else { format!(" from {from}") };
         report.say(&format!("{}{from} to {}", self.source.name(), self.address.shown));
+        let options = &Deploy { tests: Some(self.settle_tests(report)?), ..self.options.clone() };
+        let settled = Run { options, ..*self };
         let (mut tries, mut waited) = (0, None);
         loop {
-            match self.deploy(report) {
+            match settled.deploy(report) {
                 Ok(done) => return Ok(done),
                 Err(Stop::Partly(failure)) if interrupt::was_noticed() => return Err(failure),
                 Err(_) if interrupt::was_noticed() => break,
@@ -212,17 +222,14 @@ impl Run<'_> {
                     report.again(&why);
                     thread::sleep(PAUSE * 2u32.pow(tries.min(6) - 1));
                 }
-                Err(Stop::Failed(Failure::Said(text))) => {
-                    let end = if self.end == End::Commit { "deployed" } else { "kept" };
-                    return Err(Failure::Said(format!("{text}\nNothing of it was {end}.")));
-                }
+                Err(Stop::Failed(Failure::Said(text))) => return Err(Failure::Said(self.with_end(&text))),
                 Err(Stop::Failed(failure) | Stop::Partly(failure)) => return Err(failure),
             }
             if interrupt::was_noticed() {
                 break;
             }
         }
-        Err(Failure::Said("interrupted; nothing of it was deployed".into()))
+        Err(Failure::Said(INTERRUPTED.into()))
     }
 
     fn deploy(&self, report: &mut Report) -> std::result::Result<Done, Stop> {
@@ -308,7 +315,14 @@ impl Run<'_> {
             ..options.clone()
         };
         let source = &Source::Earlier { name: name.to_owned(), number: Some(before), over: Some(number) };
-        let back = Run { options, address: self.address, source, end: End::Commit, is_code: false };
+        let back = Run {
+            options,
+            address: self.address,
+            source,
+            end: End::Commit,
+            is_code: false,
+            tests_before: None,
+        };
         let (outcome, told) = match back.attempts("", report) {
             Ok(_) => ("undone", format!("{told}\nThe code of deployment {before} is back.")),
             Err(failure) => ("failing", format!("{told}\nIt could not be taken back: {failure}")),

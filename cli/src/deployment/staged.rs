@@ -16,7 +16,7 @@ use super::request::Run;
 use super::server::{Stop, state};
 use super::source::{Source, of_deployment};
 use super::target::said;
-use crate::arguments::Deploy;
+use crate::arguments::{Deploy, Tests};
 use crate::connection::{NOTICED, begin, settings_for};
 use crate::failure::Failure;
 
@@ -164,7 +164,7 @@ impl Staged<'_> {
         }
         let upto = stage.migrations.last().map_or("", String::as_str);
         let options = &Deploy {
-            no_tests: true,
+            tests: Some(Tests::None),
             back: true,
             repair: false,
             message: Some(format!("up to {upto}, before what is no part of a transaction")),

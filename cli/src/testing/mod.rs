@@ -8,6 +8,7 @@ mod copies;
 mod output;
 mod trial;
 
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -19,8 +20,10 @@ use self::copies::Copies;
 use self::output::Output;
 use self::trial::{Outcome, Trial};
 use crate::arguments::Test;
+use crate::deployment::request::Rehearsed;
 use crate::deployment::{interrupt, target};
 use crate::failure::{Failure, Result};
+use crate::stage;
 
 /// How often it is looked whether Ctrl-C was pressed.
 const LOOK: Duration = Duration::from_millis(20);
@@ -32,7 +35,11 @@ pub(crate) fn run(options: &Test) -> Result<()> {
     let mut folder = target::read(&options.app)?;
     let name = folder.manifest.name.clone();
     let files = take_tests(&mut folder);
-    let trials: Vec<Trial> = files.iter().filter(|trial| trial.may_match(&options.only)).cloned().collect();
+    let is_meant = |trial: &&Trial| match options.only.as_slice() {
+        [] => !trial.is_live(),
+        only => trial.may_match(only),
+    };
+    let trials: Vec<Trial> = files.iter().filter(is_meant).cloned().collect();
     if trials.is_empty() {
         return Err(none_found(options, &files));
     }
@@ -46,14 +53,7 @@ pub(crate) fn run(options: &Test) -> Result<()> {
             output.lock().unwrap_or_else(std::sync::PoisonError::into_inner).tell(outcome);
         }
     };
-    let mut outcomes = in_parallel(&copies, &trials, &tell)?;
-    let functions: Vec<Trial> =
-        outcomes.iter().flat_map(Outcome::functions).filter(|trial| trial.matches(&options.only)).collect();
-    outcomes.extend(in_parallel(&copies, &functions, &tell)?);
-    if interrupt::was_noticed() {
-        return Err(Failure::Said("interrupted".into()));
-    }
-    outcomes.retain(|outcome| outcome.is_told(&options.only));
+    let outcomes = outcomes(&copies, &trials, &options.only, &tell)?;
     if outcomes.is_empty() {
         return Err(none_found(options, &files));
     }
@@ -64,6 +64,58 @@ pub(crate) fn run(options: &Test) -> Result<()> {
         routes.as_deref(),
         begun.elapsed(),
     )
+}
+
+/// Runs the tests of a folder that is to be deployed, as [`run`] does, where there is a server to do it.
+pub(crate) fn before(folder: &Folder, app: &Path, passed: &(dyn Fn(&str) + Sync)) -> Result<Rehearsed> {
+    if !stage::is_there() {
+        return Ok(Rehearsed::NoServer);
+    }
+    let mut folder = folder.clone();
+    let mut trials = take_tests(&mut folder);
+    trials.retain(|trial| !trial.is_live());
+    let options = Test::of(app);
+    let copies = Copies::make(folder, &options).map_err(|failure| match (failure, interrupt::was_noticed()) {
+        (_, true) => Failure::Said("interrupted".into()),
+        (Failure::Said(text), _) => {
+            let text = text.trim_end_matches("\nNothing of it was deployed.");
+            let order = match text.starts_with("migrations/") {
+                true => ", where no file of functions/ or views/ has run before a migration",
+                false => "",
+            };
+            Failure::Said(format!(
+                "{text}\nnote: this is in a new database, in which tests run before{order}; --tests inside does without it"
+            ))
+        }
+        (failure, _) => failure,
+    })?;
+    let tell = |outcome: &Outcome| {
+        if outcome.failure.is_none() && outcome.is_told(&[]) {
+            passed(&outcome.name());
+        }
+    };
+    let outcomes = outcomes(&copies, &trials, &[], &tell)?;
+    copies.end();
+    let failed: Vec<String> = outcomes.into_iter().filter_map(|outcome| outcome.failure).collect();
+    if failed.is_empty() { Ok(Rehearsed::Done) } else { Err(Failure::Said(failed.join("\n\n"))) }
+}
+
+/// Runs the files, and each of their functions that is a test; what of it is told.
+fn outcomes(
+    copies: &Copies,
+    trials: &[Trial],
+    only: &[String],
+    tell: &(dyn Fn(&Outcome) + Sync),
+) -> Result<Vec<Outcome>> {
+    let mut outcomes = in_parallel(copies, trials, tell)?;
+    let functions: Vec<Trial> =
+        outcomes.iter().flat_map(Outcome::functions).filter(|trial| trial.matches(only)).collect();
+    outcomes.extend(in_parallel(copies, &functions, tell)?);
+    if interrupt::was_noticed() {
+        return Err(Failure::Said("interrupted".into()));
+    }
+    outcomes.retain(|outcome| outcome.is_told(only));
+    Ok(outcomes)
 }
 
 /// The tests of a folder, which are not deployed.

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use cluster::postgres::Client;
+use folder::files::is_live_test;
 use serde::Deserialize;
 
 use super::copies::Copies;
@@ -44,6 +45,11 @@ impl Trial {
     /// A file: its statements.
     pub(crate) fn of_file(path: &str, text: &str) -> Trial {
         Trial { path: path.to_owned(), text: text.to_owned(), function: None }
+    }
+
+    /// Whether it is about the rows of the database to which it is deployed.
+    pub(crate) fn is_live(&self) -> bool {
+        is_live_test(&self.path)
     }
 
     /// What it is called.

@@ -18,7 +18,7 @@ pub enum Kind {
     Code,
     /// `routes.sql` and `jobs.sql`: the routes and the kinds of jobs that there shall be.
     Routes,
-    /// `tests/`: runs in each deployment, and is undone.
+    /// `tests/`: runs before each deployment, or in it, and is undone.
     Test,
 }
 
@@ -36,6 +36,11 @@ pub const FILES: [(&str, Kind); 3] =
 /// Whether a file is for routes, jobs or grants alone, and makes no objects.
 pub fn makes_no_objects(path: &str) -> bool {
     FILES.iter().any(|(file, _)| *file == path)
+}
+
+/// Whether a file is a test that looks at the rows of the database to which it is deployed.
+pub fn is_live_test(path: &str) -> bool {
+    path.starts_with("tests/live/")
 }
 
 impl Kind {

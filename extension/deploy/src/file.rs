@@ -10,7 +10,7 @@ use pg::entry::Call;
 use pg::guard::{PgError, unwind};
 use pg::refuse::{refuse, refuse_with_hint};
 use pgrx::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 use session::authority::{name_of, refuse_restricted, rows_as_owner, run_as_owner, value_as_owner};
 use session::deployer::as_deployer;
 use session::deploying;
@@ -311,7 +311,7 @@ impl File<'_> {
                     numbers.push(*number);
                     parts.push(*part);
                 }
-                Made::Registered(kind, names) => {
+                Made::Registered(kind, names) | Made::Kept(kind, names) => {
                     kinds.push(kind.word());
                     firsts.push(names.first().cloned());
                     seconds.push(names.get(1).cloned());
@@ -353,28 +353,37 @@ impl File<'_> {
 
 /// What was made, for people. Routes are registered in each deployment: those that are as before are left out.
 pub(crate) fn descriptions(application: &Application, made: &[Made]) -> Vec<String> {
-    let describe = |one: &Made| match one {
-        Made::Registered(kind, names) => value_as_owner::<String>(
-            REGISTERED,
-            &[application.name.as_str().into(), kind.word().into(), names.clone().into()],
-        ),
-        Made::Object(class, number, part) => value_as_owner::<String>(
-            concat!(
-                "select format('%s %s', i.type, replace(i.identity, 'pg_catalog.', ''))
-                 from pg_identify_object($1, $2, $3) i where i.identity is not null and not ",
-                is_part!("$1", "$2")
-            ),
-            &[(*class).into(), (*number).into(), (*part).into()],
-        ),
-        Made::Altered(..) | Made::Defaults | Made::Rewritten(_) | Made::Dropped(..) => None,
+    let of = |one: &Made| match one {
+        Made::Registered(kind, names) => Some(json!({ "type": kind.word(), "names": names })),
+        Made::Object(class, number, part) => {
+            Some(json!({ "class": class.to_u32(), "number": number.to_u32(), "part": part }))
+        }
+        Made::Kept(..) | Made::Altered(..) | Made::Defaults | Made::Rewritten(_) | Made::Dropped(..) => None,
     };
+    let all = Value::Array(made.iter().filter_map(of).collect());
+    let name = application.name.as_str();
+    let described =
+        rows_as_owner(DESCRIBED, &[name.into(), all.to_string().into()], |row| row.get::<String>(1).ok()?);
     let unsaid = drops::of(application, made);
-    made.iter().filter_map(describe).chain(drops::unsaid(&unsaid)).collect()
+    described.into_iter().chain(drops::unsaid(&unsaid)).collect()
 }
 
-/// What was registered, unless it is as it was deployed before.
-const REGISTERED: &str = "select deploy.label(n.object)
-    from (select row($1, '', $2, $3, '{}'::text[], false, false, null)::deploy.object) n (object)
-    cross join lateral (select deploy.definition_of(n.object)) d (now)
-    where d.now is not null and not exists (
-      select from deploy.object o where o.application = $1 and o.type = $2 and o.names = $3 and o.definition = d.now)";
+/// Objects that were made; of what was registered that which is not as it was deployed before.
+const DESCRIBED: &str = concat!(
+    "select case
+        when m.type is null then (
+          select format('%s %s', i.type, replace(i.identity, 'pg_catalog.', ''))
+          from pg_identify_object(m.class, m.number, m.part) i where i.identity is not null and not ",
+    is_part!("m.class", "m.number"),
+    ")
+        else (
+          select deploy.label(row($1, '', m.type, m.names, '{}'::text[], false, false, null)::deploy.object)
+          from (select deploy.registration(m.type, m.names) offset 0) r (now)
+          where r.now is not null and not exists (
+            select from deploy.object o
+            where o.application = $1 and o.type = m.type and o.names = m.names and o.definition = r.now))
+        end
+      from rows from (json_to_recordset($2::json) as (type text, names text[], class oid, number oid, part integer))
+        with ordinality m (type, names, class, number, part, place)
+      order by m.place"
+);

@@ -15,6 +15,8 @@ pub(crate) enum Made {
     Object(Oid, Oid, i32),
     /// A route, by its method and pattern, or a query handler, by its name.
     Registered(Registered, Vec<String>),
+    /// The same, where it was registered so already.
+    Kept(Registered, Vec<String>),
     /// An object was altered: catalog, number.
     Altered(Oid, Oid),
     /// What objects that are made later are like.
@@ -104,15 +106,24 @@ pub fn is_recording() -> bool {
 
 /// Notes what the text that runs has registered, if one runs. It registers each once: the later would replace the earlier.
 pub fn note_registered(what: Registered, names: &[&str]) {
-    let made = Made::Registered(what, names.iter().map(|&name| name.to_owned()).collect());
-    let is_known = MADE.with_borrow(|known| known.as_ref().is_some_and(|known| known.contains(&made)));
-    if is_known {
+    note_once(what, names, Made::Registered);
+}
+
+/// Notes likewise what is registered as the text says already.
+pub fn note_kept(what: Registered, names: &[&str]) {
+    note_once(what, names, Made::Kept);
+}
+
+fn note_once(what: Registered, names: &[&str], made: fn(Registered, Vec<String>) -> Made) {
+    let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+    let is_this = |one: &Made| matches!(one, Made::Registered(kind, others) | Made::Kept(kind, others) if *kind == what && *others == names);
+    if MADE.with_borrow(|known| known.iter().flatten().any(is_this)) {
         refuse(
             PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT,
             &format!("the {} {} stands here twice", what.word(), names.join(" ")),
         );
     }
-    note([made]);
+    note([made(what, names)]);
 }
 
 /// Notes how a request was answered, if a text runs: whoever has written a test that fails wants to know.

@@ -111,17 +111,21 @@ macro_rules! is_part {
 }
 pub(crate) use is_part;
 
-/// What the recorded objects are now; those that are gone are left out.
+/// Recorded objects as they are now; those that are gone are left out. Those of the file, or the stale ones, are looked up alone: there
+/// are few of them among thousands.
 const RECORDED: &str = concat!(
-    "select a.classid, a.objid, a.objsubid from deploy.object d
+    "select a.classid, a.objid, a.objsubid from (
+      with noted as materialized (
+        select o.type, o.names, o.arguments from deploy.object o
+        where o.application = $1 and ($2 is null or o.path = $2) and (not $3 or o.is_stale))
+      select n.* from noted n
+      where not $3 or not exists (
+        select from deploy.object again where again.application = $1 and again.type = n.type
+          and again.names = n.names and again.arguments = n.arguments and not again.is_stale)
+      offset 0) d
     cross join lateral deploy.address(d.type, d.names, d.arguments) a
-    where d.application = $1 and a.objid is not null and not ",
-    is_part!("a.classid", "a.objid"),
-    "
-      and ($2 is null or d.path = $2)
-      and (not $3 or d.is_stale and not exists (
-        select from deploy.object again where again.application = d.application and again.type = d.type
-          and again.names = d.names and again.arguments = d.arguments and not again.is_stale))"
+    where a.objid is not null and not ",
+    is_part!("a.classid", "a.objid")
 );
 
 /// What depends on an object, or on a part of it such as the row type of a view. A column of a view or of a composite type is the whole.

@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 
+use folder::Kind;
 use folder::places_in_text::offset_of_line;
 use pg::entry::sql_function;
 use pg::guard::{PgError, direct, unwind};
@@ -62,6 +63,19 @@ sql_function!(
             file.keep_text();
         }
         call.give(answer.to_string())
+    }
+);
+
+sql_function!(
+    /// `deploy.note_test(path, content)`
+    deploy_note_test_wrapper,
+    |call| {
+        let file = File::of(call);
+        if Kind::of(file.path) != Some(Kind::Test) {
+            refuse(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, &format!("{} is no test", file.path));
+        }
+        file.keep_text();
+        call.null()
     }
 );
 

@@ -81,6 +81,7 @@ create table deploy.object (
   is_drifted boolean not null default false,
   definition text,
   primary key (application, path, type, names, arguments));
+create index object_by_name on deploy.object (application, type, names);
 comment on table deploy.object is 'What each file has made, as pg_identify_object_as_address names it; of a route method and pattern, of a handler its name';
 comment on column deploy.object.is_stale is 'Whether its file made it before and has not since; during a deployment';
 comment on column deploy.object.is_drifted is 'Whether it was changed by hand since its file ran; during a deployment';
@@ -268,6 +269,11 @@ language c volatile strict
 as 'MODULE_PATHNAME', 'deploy_test_wrapper';
 comment on function deploy.test(text, text) is
   'Runs a file as the application''s owner and undoes it. A statement that fails, or returns false or no row, is returned';
+
+create function deploy.note_test(path text, content text) returns void
+language c volatile strict
+as 'MODULE_PATHNAME', 'deploy_note_test_wrapper';
+comment on function deploy.note_test(text, text) is 'Takes a test of the deployment as it is, without running it';
 
 create function deploy.try_test(application text, content text, test_function text default null) returns json
 language c volatile

@@ -55,14 +55,15 @@ declare
   gone record;
 begin
   for gone in
-    select g.type, g.names, deploy.label(d) as label
-    from deploy.object d join deploy.registered g on g.type = d.type and g.names = d.names and g.owner = unregister_gone.owner
-    where d.application = unregister_gone.application and case
-      when unregister_gone.path is not null then d.path = unregister_gone.path
-      else d.is_stale and not exists (
-        select from deploy.object again
-        where again.application = d.application and again.type = d.type and again.names = d.names and not again.is_stale)
-      end
+    with noted as materialized (
+      select d.type, d.names, deploy.label(d) as label from deploy.object d
+      where d.application = unregister_gone.application
+        and (unregister_gone.path is null and d.is_stale or d.path = unregister_gone.path))
+    select g.type, g.names, n.label
+    from noted n join deploy.registered g on g.type = n.type and g.names = n.names and g.owner = unregister_gone.owner
+    where unregister_gone.path is not null or not exists (
+      select from deploy.object again
+      where again.application = unregister_gone.application and again.type = n.type and again.names = n.names and not again.is_stale)
     -- A kind last: with it go its schedules.
     order by array_position(array['route', 'handler', 'schedule', 'job'], g.type), g.names
   loop

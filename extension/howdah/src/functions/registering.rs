@@ -6,7 +6,7 @@
 
 use std::ffi::CString;
 
-use deploy::recorder::{Registered, note_registered};
+use deploy::recorder::{Registered, note_kept, note_registered};
 use pg::entry::{Call, sql_function};
 use pg::refuse::{refuse, refuse_with_hint};
 use pgrx::datum::DatumWithOid;
@@ -35,32 +35,17 @@ sql_function!(
         let path = SearchPath::of(call, 4);
         let function = with_path(&path.0, || look_up(call.need_text(2, "function")));
         let function_as_it_is = check_function(function);
-        let former = check_route_owner(&method, pattern);
         let owner = name_of(function_as_it_is.owner());
         check_function_owner(&owner, &function_as_it_is);
-        check_other_routes(&method, pattern);
-        check_room(&owner, &method, pattern);
-        register(
-            &format!("route {method} {pattern}"),
-            "insert into http.route as r (method, pattern, function, role, search_path, owner) values ($1, $2, $3, $4, $5, $6)
-             on conflict (method, pattern) do update
-             set function = excluded.function, role = excluded.role, search_path = excluded.search_path,
-               owner = excluded.owner, validates = false, vary = default, max_entries = null, max_age = null
-             where $7 or coalesce(r.owner, '') = $8 returning true",
-            &[
-                method.as_str().into(),
-                pattern.into(),
-                function_name(function).into(),
-                role.into(),
-                path.text().into(),
-                owner.as_str().into(),
-                is_admin().into(),
-                former.as_deref().unwrap_or(&owner).into(),
-            ],
-        );
-        check_route(&method, pattern);
+        let (function, path) = (function_name(function), path.text());
+        let route = NewRoute { method: &method, pattern, function, role, path, owner };
+        let (former, is_same) = route.former();
+        if !is_same {
+            route.register(former.as_deref());
+        }
         check_parameters(pattern, &function_as_it_is);
-        note_registered(Registered::Route, &[&method, pattern]);
+        let note = if is_same { note_kept } else { note_registered };
+        note(Registered::Route, &[&method, pattern]);
         Datum::null()
     }
 );
@@ -175,6 +160,75 @@ sql_function!(
         is_removed("delete from http.handler h where h.name = $1 returning true", &[name.into()])
     }
 );
+
+/// A route as it is to be.
+struct NewRoute<'a> {
+    method: &'a str,
+    pattern: &'a str,
+    function: String,
+    role: Oid,
+    path: String,
+    owner: String,
+}
+
+impl NewRoute<'_> {
+    /// The owner of the one that there is; and whether it is registered so, and nothing more was said of it. Then nothing has to be written, and
+    /// no process reads the routes again. An error as of [`check_route_owner`].
+    fn former(&self) -> (Option<String>, bool) {
+        let found = rows_as_owner(
+            "select coalesce(r.owner, ''), (r.function, r.role, r.search_path, r.validates, r.vary) = ($3, $4, $5, false, '{}'::text[])
+               and r.owner = $6 and r.max_entries is null and r.max_age is null
+             from http.route r where r.method = $1 and r.pattern = $2",
+            &[
+                self.method.into(),
+                self.pattern.into(),
+                self.function.as_str().into(),
+                self.role.into(),
+                self.path.as_str().into(),
+                self.owner.as_str().into(),
+            ],
+            |row| Some((row.get::<String>(1).ok()??, row.get::<bool>(2).ok()?.unwrap_or_default())),
+        );
+        let (former, is_same) = found.into_iter().next().unzip();
+        check_rights(former.as_deref(), &self.title());
+        (former, is_same.unwrap_or_default())
+    }
+
+    fn title(&self) -> String {
+        format!("route {} {}", self.method, self.pattern)
+    }
+
+    /// Registers it, where there is none, or in place of one of `former`. What it has in common with others is asked when its owner has
+    /// it registered first.
+    fn register(&self, former: Option<&str>) {
+        let is_known = former == Some(&self.owner);
+        if !is_known {
+            check_other_routes(self.method, self.pattern);
+            check_room(&self.owner, self.method, self.pattern);
+        }
+        register(
+            &self.title(),
+            "insert into http.route as r (method, pattern, function, role, search_path, owner) values ($1, $2, $3, $4, $5, $6)
+             on conflict (method, pattern) do update
+             set function = excluded.function, role = excluded.role, search_path = excluded.search_path,
+               owner = excluded.owner, validates = false, vary = default, max_entries = null, max_age = null
+             where $7 or coalesce(r.owner, '') = $8 returning true",
+            &[
+                self.method.into(),
+                self.pattern.into(),
+                self.function.as_str().into(),
+                self.role.into(),
+                self.path.as_str().into(),
+                self.owner.as_str().into(),
+                is_admin().into(),
+                former.unwrap_or(&self.owner).into(),
+            ],
+        );
+        if !is_known {
+            check_route(self.method, self.pattern);
+        }
+    }
+}
 
 /// Whether a statement that removes something has found it.
 pub(crate) fn is_removed(statement: &str, arguments: &[DatumWithOid<'_>]) -> Datum {
@@ -295,11 +349,16 @@ fn check_handler_owner(name: &str) -> Option<String> {
 
 fn check_owner(query: &str, arguments: &[DatumWithOid<'_>], what: &str) -> Option<String> {
     let owner = value_as_owner::<String>(query, arguments);
-    if let Some(owner) = owner.as_ref().filter(|owner| !is_admin() && !has_rights_of(owner)) {
+    check_rights(owner.as_deref(), what);
+    owner
+}
+
+/// An error if the current user has not the rights of who has registered something.
+fn check_rights(owner: Option<&str>, what: &str) {
+    if let Some(owner) = owner.filter(|owner| !is_admin() && !has_rights_of(owner)) {
         let whose = if owner.is_empty() { "others" } else { owner };
         refuse(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, &format!("{what} belongs to {whose}"));
     }
-    owner
 }
 
 /// The function as the catalog describes it.
