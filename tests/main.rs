@@ -19,6 +19,7 @@ mod together {
     mod commits;
     mod contrib;
     mod databases;
+    mod deferred;
     mod deployed_kinds;
     mod deployment_attacks;
     mod deployment_takeovers;

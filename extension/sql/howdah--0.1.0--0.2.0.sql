@@ -102,3 +102,9 @@ create function deploy.note_test(path text, content text) returns void
 language c volatile strict
 as 'MODULE_PATHNAME', 'deploy_note_test_wrapper';
 comment on function deploy.note_test(text, text) is 'Takes a test of the deployment as it is, without running it';
+
+create function deploy.writers(application text, path text, of text default null) returns json
+language c volatile
+as 'MODULE_PATHNAME', 'deploy_writers_wrapper';
+comment on function deploy.writers(text, text, text) is
+  'Who has written the table of a step in batches and has not ended, of these transactions: rows of theirs are not seen yet';

@@ -161,3 +161,53 @@ fn what_cannot_be_squashed_leaves_the_folder_as_it_was() {
     shop.write("migrations/003-rows.sql", "insert into item (name) values (clock_timestamp()::text);\n");
     squashed(&shop, &[]);
 }
+
+#[test]
+fn a_migration_that_would_make_something_else_is_told_and_none_is_written() {
+    for (statements, object, told) in [
+        ("insert into item (name) values (e'two\\r\\nlines');", "a carriage return", "two\\r"),
+        (
+            "create cast (mood as int) with inout as assignment;",
+            "CAST (shop.mood AS integer); Type: CAST",
+            "wanted: CREATE CAST (shop.mood AS integer)",
+        ),
+        (
+            "alter default privileges grant execute on functions to howdah_web;",
+            "DEFAULT PRIVILEGES FOR FUNCTIONS; Type: DEFAULT ACL",
+            "wanted: ALTER DEFAULT PRIVILEGES FOR ROLE shop_owner",
+        ),
+        ("select http.route('GET', '/now', 'pg_catalog.now');", "", "belongs to postgres"),
+    ] {
+        let shop = shop();
+        shop.write("migrations/006.sql", &format!("{statements}\n"));
+        let output = squash(&shop, &[]);
+        let error = text(&output.stderr);
+        assert!(!output.status.success(), "{statements}");
+        assert!(error.contains(object) && error.contains(told), "{statements}: {error}");
+        assert!(shop.folder.path().join("migrations/001-item.sql").exists());
+        assert!(!shop.folder.path().join("migrations/006-squashed.sql").exists());
+    }
+}
+
+#[test]
+fn rows_and_sequences_are_the_same_whatever_they_look_like() {
+    let shop = shop();
+    shop.write(
+        "migrations/006.sql",
+        "insert into item (name) values (e'\\\\restrict me\\n\\\\unrestrict me'), (e'SELECT pg_catalog.setval(''shop.own'', 5, true);\\n--'), ('\\N'), (e'\\t ');
+         create sequence tens increment 10; create sequence down increment -1; create sequence fresh increment 3 start 4;
+         create sequence \"Odd's name\" increment 5;
+         do $$ begin perform nextval('tens'), nextval('tens'), nextval('down'), nextval('\"Odd''s name\"'); end $$;\n",
+    );
+    shop.ok("deploy");
+    squashed(&shop, &[]);
+    let new = Application::of(&CODE);
+    let file = "migrations/006-squashed.sql";
+    new.write(file, &std::fs::read_to_string(shop.folder.path().join(file)).unwrap());
+    new.ok("deploy");
+    let seen = "select concat_ws('|', nextval('shop.tens'), nextval('shop.down'), nextval('shop.fresh'), nextval('shop.\"Odd''s name\"'),
+      (select string_agg(name, '|' order by id) from shop.item))";
+    let wanted = shop.value(seen);
+    assert!(wanted.starts_with("21|-2|4|6|"), "{wanted}");
+    assert_eq!(new.value(seen), wanted);
+}

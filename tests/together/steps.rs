@@ -556,3 +556,43 @@ fn a_deployment_that_fails_leaves_no_value_in_an_index() {
     assert!(shop.fails("deploy").contains("unsafe use of new value"));
     shop.platform.sql("set enable_seqscan = off; insert into shop.olds values ('a'); select count(*) from shop.olds where v = 'a'");
 }
+
+#[test]
+fn batches_leave_out_no_row_that_was_being_written_when_they_began() {
+    let shop = shop();
+    shop.write("migrations/2-half.sql", "alter table item add column half numeric;\n");
+    deploys(&shop, "ada");
+    let mut writer = shop.platform.session();
+    // Behind the keys that a first batch sees, and not to be seen yet.
+    writer
+        .batch_execute(
+            "begin; insert into shop.item (id, name, price) overriding system value values (-5, 'early', 10)",
+        )
+        .unwrap();
+    shop.write(
+        "migrations/3-fill.sql",
+        "-- batches: 100 by item.id\nupdate item set half = price / 2 where id between $1 and $2;\n",
+    );
+    let deployer = begin(&shop, "ada");
+    await_that(&shop, "select exists (select from deploy.step)");
+    std::thread::sleep(std::time::Duration::from_secs(4));
+    // A transaction that comes later is not waited for.
+    let mut later = shop.platform.session();
+    later.batch_execute("begin; insert into shop.item (name, price) values ('later', 10)").unwrap();
+    writer.batch_execute("commit").unwrap();
+    let told = deployer.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(told.contains("3-fill.sql: waits for postgres (process "), "{told}");
+    later.batch_execute("rollback").unwrap();
+    assert_eq!(shop.value("select count(*)::text from shop.item where half is null"), "0");
+    assert_eq!(shop.value("select half::text from shop.item where name = 'early'"), "5.0000000000000000");
+    // Waiting has an end.
+    writer.batch_execute("begin; update shop.item set name = 'x' where id = 1").unwrap();
+    shop.write(
+        "migrations/4-again.sql",
+        "-- batches: 100 by item.id\nupdate item set half = 0 where id between $1 and $2;\n",
+    );
+    let failed = shop.command("deploy", "ada", &["--wait", "0.5"]).output().unwrap();
+    let told = String::from_utf8_lossy(&failed.stderr).into_owned();
+    assert!(told.contains("4-again.sql: gave up after 0.5 s of waiting for postgres (process "), "{told}");
+}

@@ -63,6 +63,17 @@ struct Batch {
     error: Option<FileError>,
 }
 
+/// Transactions that have written a table and have not ended.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Writers {
+    /// Their numbers, with blanks between.
+    transactions: String,
+    /// Their users.
+    names: String,
+    error: Option<FileError>,
+}
+
 /// What the server says of a migration; none if it is part of a transaction. Without a text it is one that was begun.
 pub(crate) fn look(
     client: &mut Client,
@@ -118,11 +129,15 @@ impl Outside<'_> {
         let mut step = self.look(path, Some(text))?;
         self.require_session(&step)?;
         self.note("select deploy.begin_step($1, $2, $3)", &[&path, &text])?;
-        let (mut tries, mut told, mut was_done) = (0, false, true);
+        let (mut tries, mut told, mut was_done) = (0, None, true);
         while !step.done {
             if let Some(who) = &step.busy {
-                if !std::mem::replace(&mut told, true) {
+                let since = *told.get_or_insert_with(|| {
                     self.report.say(&format!("  {path}: {who} is at it already; waiting"));
+                    Instant::now()
+                });
+                if since.elapsed() > self.options.wait {
+                    return Err(self.waited_for(path, who));
                 }
                 self.pause(LOOK * 2)?;
             } else {
@@ -283,6 +298,7 @@ impl Outside<'_> {
 
     /// Runs batches until no key is left.
     fn run_batches(&mut self, path: &str, text: &str, step: &Step) -> Result<(), Stop> {
+        self.wait_for_writers(path, text)?;
         let bar = progress::of_batches(path);
         let (mut standbys, mut told_at) = (Standbys::default(), Instant::now());
         let limit = step.standby_delay_ms.map(Duration::from_millis);
@@ -325,6 +341,40 @@ impl Outside<'_> {
             }
             self.pause(Duration::from_millis(step.pause_ms))?;
         }
+    }
+
+    /// Waits for transactions that have written the table and have not ended: their rows may lie behind keys that a batch has seen.
+    fn wait_for_writers(&mut self, path: &str, text: &str) -> Result<(), Stop> {
+        let begun = Instant::now();
+        let (mut of, mut told): (Option<String>, bool) = (None, false);
+        loop {
+            let mut transaction = begin(self.client)?;
+            let query = "select deploy.writers($1, $2, $3)::text";
+            let found: Writers = call(&mut transaction, query, &[&self.application, &path, &of])?;
+            transaction.commit()?;
+            if let Some(error) = found.error {
+                return Err(Stop::Failed(Failure::Said(error.describe(path, text))));
+            }
+            if found.transactions.is_empty() {
+                return Ok(());
+            }
+            if begun.elapsed() > self.options.wait {
+                return Err(self.waited_for(path, &found.names));
+            }
+            if begun.elapsed() > PATIENCE && !std::mem::replace(&mut told, true) {
+                self.report.say(&format!("  {path}: waits for {}, who have written the table", found.names));
+            }
+            of = Some(found.transactions);
+            self.pause(LOOK)?;
+        }
+    }
+
+    /// The failure of a step that somebody has kept waiting for as long as it may.
+    fn waited_for(&self, path: &str, who: &str) -> Stop {
+        let seconds = self.options.wait.as_secs_f64();
+        Stop::Failed(Failure::Said(format!(
+            "{path}: gave up after {seconds} s of waiting for {who}; see --wait"
+        )))
     }
 
     fn pause(&self, time: Duration) -> Result<(), Stop> {

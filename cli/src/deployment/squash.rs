@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use cluster::{Options, TemporaryCluster};
-use folder::{File, Folder, Kind, squash};
+use folder::{File, Folder, Kind, squash, text};
 
 use super::{commit, interrupt, run, target};
 use crate::arguments::Squash;
@@ -46,16 +46,17 @@ pub(crate) fn run(options: &Squash) -> Result<()> {
         ..Options::default()
     };
     let cluster = TemporaryCluster::start(server.set("howdah.databases", ""))?;
-    let before = dump(&cluster, "before", &folder, old.clone())?;
+    let before = make(&cluster, "before", &folder, old.clone())?;
     refuse_interrupted()?;
-    let named = others(&old);
-    let text = squash::head(&named) + &before;
-    let new = BTreeMap::from([(path.clone(), File::new(Kind::Migration, text.clone()))]);
-    let after = dump(&cluster, "after", &folder, new)?;
+    let text = squash::head(&others(&old)) + &before.own;
+    let new = BTreeMap::from([(path.clone(), File::new(Kind::Migration, as_read(&path, &text)?))]);
+    let after = make(&cluster, "after", &folder, new)?;
     refuse_interrupted()?;
-    if let Some((wanted, got)) = before.lines().zip(after.lines()).find(|(one, other)| one != other) {
+    if let Some((object, wanted, got)) = squash::difference(&before.whole, &after.whole) {
         return Err(Failure::Said(format!(
-            "the one migration would not make what the others do, and nothing is changed:\n  wanted: {wanted}\n  got:    {got}"
+            "the one migration would not make what the others do, and nothing is changed: {object}\n  wanted: {}\n  got:    {}",
+            wanted.escape_debug(),
+            got.escape_debug()
         )));
     }
     fs::write(options.app.join(&path), text)
@@ -67,6 +68,18 @@ pub(crate) fn run(options: &Squash) -> Result<()> {
     say(&format!("{path} stands for {} migrations, which are gone.", old.len()));
     say("Where all of them have run howdah deploy notes that; elsewhere they have to run first, or none.");
     Ok(())
+}
+
+/// The text of a file as it is read again. An error if that is another.
+fn as_read(path: &str, text: &str) -> Result<String> {
+    if let Some(line) = text.split('\n').find(|line| line.contains('\r')) {
+        return Err(Failure::Said(format!(
+            "what the migrations make has a carriage return, which no file of a folder has, and nothing is changed: {}",
+            line.escape_debug()
+        )));
+    }
+    let read = text::of_bytes(path, text.as_bytes()).and_then(|text| text::without_psql(path, &text));
+    read.map_err(|fault| Failure::Said(fault.to_string()))
 }
 
 fn refuse_interrupted() -> Result<()> {
@@ -94,33 +107,65 @@ fn others(old: &BTreeMap<String, File>) -> BTreeMap<String, String> {
     old.iter().map(|(path, file)| (path.clone(), file.digest.clone())).collect()
 }
 
-/// What these migrations make in a database of their own, as SQL.
-fn dump(
+/// A database in which migrations have run, as SQL.
+struct Dumps {
+    /// The application's schema, with its rows, as a migration.
+    own: String,
+    /// All of it, but for what is noted of the deployment.
+    whole: String,
+}
+
+/// Has migrations run in a database of their own.
+fn make(
     cluster: &TemporaryCluster,
     database: &str,
     folder: &Folder,
     files: BTreeMap<String, File>,
-) -> Result<String> {
+) -> Result<Dumps> {
     database::prepare(cluster, database)?;
     let address =
         Address::local(&cluster.connection_string(database)?, database.to_owned(), "howdah squash")?;
     let (manifest, schema) = (folder.manifest.clone(), folder.manifest.schema().to_owned());
     run::run_quietly(Folder { manifest, files }, &address)?;
+    let steps = steps(&address)?;
+    let schema = format!("\"{}\"", schema.replace('"', "\"\""));
+    let own =
+        dump(cluster, database, &["--no-owner", "--inserts", "--rows-per-insert=100", "--schema", &schema])?;
+    let whole = dump(cluster, database, &["--exclude-table-data=deploy.*"])?;
+    Ok(Dumps { own: squash::of_dump(&own, &steps), whole: squash::of_dump(&whole, &steps) })
+}
+
+/// By how much each sequence goes on, by its name as `pg_dump` writes it.
+fn steps(address: &Address) -> Result<BTreeMap<String, i64>> {
+    let mut client = address.connect()?;
+    let rows = client.query(
+        "select pg_catalog.format('%I.%I', s.schemaname, s.sequencename), s.increment_by from pg_catalog.pg_sequences s",
+        &[],
+    )?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+}
+
+/// Output of `pg_dump`, without the two commands for psql that have another word each time.
+fn dump(cluster: &TemporaryCluster, database: &str, arguments: &[&str]) -> Result<String> {
     let program = cluster.installation().program("pg_dump");
     let mut command = Command::new(&program);
-    command.envs(cluster.environment(database)?);
-    command
-        .args(["--no-owner", "--inserts", "--rows-per-insert=100", "--schema"])
-        .arg(format!("\"{}\"", schema.replace('"', "\"\"")));
     let output = command
+        .envs(cluster.environment(database)?)
+        .args(arguments)
         .output()
         .map_err(|error| Failure::Said(format!("cannot run {}: {error}", program.display())))?;
     if !output.status.success() {
         return Err(Failure::Said(format!("pg_dump: {}", String::from_utf8_lossy(&output.stderr).trim())));
     }
-    let text = String::from_utf8_lossy(&output.stdout);
-    // A random word that newer ones write.
-    let lines =
-        text.lines().filter(|line| !line.starts_with("\\restrict") && !line.starts_with("\\unrestrict"));
-    Ok(squash::of_dump(&lines.map(|line| format!("{line}\n")).collect::<String>()))
+    let text = String::from_utf8(output.stdout)
+        .map_err(|error| Failure::Said(format!("pg_dump has written no UTF-8: {error}")))?;
+    let word = text.lines().find_map(|line| line.strip_prefix("\\restrict ")).map(str::to_owned);
+    let Some(word) = word else { return Ok(text) };
+    let is_command = |line: &&str| {
+        let line = line.trim_end_matches('\n');
+        [&format!("\\restrict {word}"), &format!("\\unrestrict {word}")]
+            .iter()
+            .any(|command| *command == line)
+    };
+    Ok(text.split_inclusive('\n').filter(|line| !is_command(line)).collect())
 }

@@ -21,28 +21,54 @@ pub(crate) fn stands_for_some(text: &str) -> bool {
     text.lines().next().is_some_and(|line| line.starts_with(MARK))
 }
 
-/// What `pg_dump` has written as a migration: what would last beyond a plan is said in another way.
-pub fn of_dump(dump: &str) -> String {
+/// A dump of `pg_dump` with its sequences set by the values that come next, of those whose steps are named: as a migration says it, for what
+/// `setval()` does would last beyond a plan. Whether a sequence has given a number out, or would give out the same, is not told apart.
+pub fn of_dump(dump: &str, steps: &BTreeMap<String, i64>) -> String {
     let mut text = String::with_capacity(dump.len());
-    for line in
-        dump.lines().filter(|line| !line.starts_with("\\restrict") && !line.starts_with("\\unrestrict"))
-    {
-        match sequence(line) {
-            Some((name, next)) => text.push_str(&format!("ALTER SEQUENCE {name} RESTART WITH {next};")),
+    for line in dump.split_inclusive('\n') {
+        match sequence(line.trim_end_matches('\n'), steps) {
+            Some((name, next)) => text.push_str(&format!("ALTER SEQUENCE {name} RESTART WITH {next};\n")),
             None => text.push_str(line),
         }
-        text.push('\n');
     }
     text
 }
 
 /// The sequence and its next value, if a line sets it.
-fn sequence(line: &str) -> Option<(&str, i64)> {
+fn sequence(line: &str, steps: &BTreeMap<String, i64>) -> Option<(String, i64)> {
     let arguments = line.strip_prefix("SELECT pg_catalog.setval('")?.strip_suffix(");")?;
     let (name, rest) = arguments.rsplit_once("', ")?;
     let (value, is_called) = rest.split_once(", ")?;
-    let value: i64 = value.parse().ok()?;
-    Some((name, if is_called == "true" { value + 1 } else { value }))
+    let name = name.replace("''", "'");
+    let (value, step): (i64, i64) = (value.parse().ok()?, *steps.get(&name)?);
+    let next = if is_called == "true" { value.checked_add(step)? } else { value };
+    Some((name, next))
+}
+
+/// Where two dumps differ first: the object, a line of the one that the other has not, and one of the other. None where they are the same.
+pub fn difference<'a>(one: &'a str, other: &'a str) -> Option<(&'a str, &'a str, &'a str)> {
+    if one == other {
+        return None;
+    }
+    let (entries, others) = (entries(one), entries(other));
+    let differs = |object: &&&str| entries.get(**object) != others.get(**object);
+    let object = entries.keys().chain(others.keys()).find(differs).copied().unwrap_or_default();
+    let text = |entries: &BTreeMap<&'a str, &'a str>| entries.get(object).copied().unwrap_or_default();
+    let (mut lines, mut its) = (text(&entries).split('\n'), text(&others).split('\n'));
+    loop {
+        match (lines.next(), its.next()) {
+            (line, other) if line == other && line.is_some() => {}
+            (line, other) => return Some((object, line.unwrap_or_default(), other.unwrap_or_default())),
+        }
+    }
+}
+
+/// The entries of a dump, by the comments at their heads.
+fn entries(dump: &str) -> BTreeMap<&str, &str> {
+    dump.split("\n--\n-- ")
+        .filter_map(|entry| entry.split_once('\n'))
+        .map(|(head, text)| (head, text.trim_start_matches("--\n\n")))
+        .collect()
 }
 
 #[cfg(test)]
@@ -63,10 +89,26 @@ mod tests {
 
     #[test]
     fn sequences_are_set_by_what_a_plan_takes_back() {
-        let dump = "\\restrict x\nSELECT pg_catalog.setval('shop.a_id_seq', 5, true);\nSELECT pg_catalog.setval('shop.\"B\"', 1, false);\nSELECT 1;\n";
-        assert_eq!(
-            of_dump(dump),
-            "ALTER SEQUENCE shop.a_id_seq RESTART WITH 6;\nALTER SEQUENCE shop.\"B\" RESTART WITH 1;\nSELECT 1;\n"
-        );
+        let steps = [("shop.a", 1), ("shop.\"B's\"", 10), ("shop.down", -1)];
+        let steps = steps.into_iter().map(|(name, step)| (name.to_owned(), step)).collect();
+        let dump = "SELECT pg_catalog.setval('shop.a', 5, true);\r\nSELECT pg_catalog.setval('shop.a', 5, true);
+SELECT pg_catalog.setval('shop.\"B''s\"', 1, true);\nSELECT pg_catalog.setval('shop.down', -1, true);
+SELECT pg_catalog.setval('shop.down', 1, false);\nSELECT pg_catalog.setval('other', 1, false);\nSELECT 1;\n\\restrict";
+        let wanted = "SELECT pg_catalog.setval('shop.a', 5, true);\r\nALTER SEQUENCE shop.a RESTART WITH 6;
+ALTER SEQUENCE shop.\"B's\" RESTART WITH 11;\nALTER SEQUENCE shop.down RESTART WITH -2;
+ALTER SEQUENCE shop.down RESTART WITH 1;\nSELECT pg_catalog.setval('other', 1, false);\nSELECT 1;\n\\restrict";
+        assert_eq!(of_dump(dump, &steps), wanted);
+    }
+
+    #[test]
+    fn a_difference_is_told_with_its_object() {
+        let entry = |name: &str, text: &str| format!("\n--\n-- Name: {name}; Type: X\n--\n\n{text}\n");
+        let dump = entry("a", "create a\n(x)") + &entry("c", "create c");
+        assert_eq!(difference(&dump, &dump), None);
+        let changed = dump.replace("(x)", "(y)");
+        assert_eq!(difference(&dump, &changed), Some(("Name: a; Type: X", "(x)", "(y)")));
+        let without = entry("a", "create a\n(x)");
+        assert_eq!(difference(&dump, &without), Some(("Name: c; Type: X", "create c", "")));
+        assert_eq!(difference(&without, &dump), Some(("Name: c; Type: X", "", "create c")));
     }
 }

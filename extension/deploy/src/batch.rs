@@ -72,6 +72,13 @@ pub(crate) fn run_all(text: &str, batches: &Batches) {
     }
 }
 
+/// The table of which the keys are.
+pub(crate) fn table(batches: &Batches) -> Oid {
+    let table = Key::of(batches).table;
+    let query = "select pg_catalog.to_regclass($1)::pg_catalog.oid";
+    Spi::get_one_with_args(query, &[table.as_str().into()]).ok().flatten().unwrap_or(Oid::INVALID)
+}
+
 /// About how many keys there are.
 pub(crate) fn estimate(batches: &Batches) -> i64 {
     let query = "select greatest(c.reltuples, 0)::bigint from pg_catalog.pg_class c where c.oid = pg_catalog.to_regclass($1)";

@@ -197,6 +197,38 @@ sql_function!(
     }
 );
 
+sql_function!(
+    /// `deploy.writers(application, path, of)`
+    deploy_writers_wrapper,
+    |call| {
+        let named = Named::of(call, None);
+        let Found { step: Step::Batches(batches), begin, .. } = named.step() else {
+            refuse(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, &format!("{} runs in no batches", named.path));
+        };
+        let application = &named.application;
+        set_begin(begin);
+        let table = as_deployer(application.owner, &application.schema, || batch::table(&batches));
+        let table = match table {
+            Ok(table) => table,
+            Err(error) => return call.give(json!({ "error": describe(&error, &named.text) }).to_string()),
+        };
+        let of: Option<&str> = call.text(2);
+        call.give(value_as_owner::<String>(WRITERS, &[table.into(), of.into()]))
+    }
+);
+
+/// Transactions that have written a table, or a part of it, and go on; of those that are named if some are.
+const WRITERS: &str = "with recursive parts (number) as (
+      select $1::oid union select i.inhrelid from parts p join pg_inherits i on i.inhparent = p.number)
+    select json_build_object(
+      'transactions', coalesce(string_agg(distinct l.virtualtransaction, ' '), ''),
+      'names', coalesce(string_agg(distinct coalesce(format('%s (process %s)', a.usename, a.pid), 'a prepared transaction'), ', '), ''))::text
+    from pg_locks l left join pg_stat_activity a on a.pid = l.pid
+    where l.locktype = 'relation' and l.database = (select d.oid from pg_database d where d.datname = current_database())
+      and l.relation in (select p.number from parts p) and l.granted and l.pid is distinct from pg_backend_pid()
+      and l.mode in ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
+      and ($2 is null or l.virtualtransaction = any (string_to_array($2, ' ')))";
+
 /// How far the write-ahead log is, in bytes.
 const WRITTEN: &str = "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint";
 

@@ -14,6 +14,7 @@ use pgrx::pg_sys::{self, Datum, NodeTag, RawStmt};
 use pgrx::prelude::*;
 use serde_json::{Value, json};
 
+use session::deferred;
 use session::subtransaction::attempted;
 
 use super::{comparisons, recorder, steps};
@@ -78,6 +79,7 @@ pub(crate) fn run_each(text: &str, using: Use, after: impl Fn()) {
             run_fully(statement, &text, using, begin);
             pg_sys::CommandCounterIncrement();
             after();
+            deferred::keep_up();
         }
         pg_sys::MemoryContextSwitchTo(outer);
         pg_sys::MemoryContextDelete(memory);

@@ -12,6 +12,7 @@ use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
 use serde_json::{Value, json};
 use session::authority::rows_as_owner;
+use session::deferred;
 use session::deployer::as_tester;
 use session::request_transaction::check_constraints;
 use session::subtransaction::attempted;
@@ -162,6 +163,7 @@ fn tests_of(application: &Application, made: &[(Oid, usize)]) -> Vec<Function> {
 
 fn run_function(function: &Function, text: &str) {
     let ran = attempted(|| {
+        deferred::give_back();
         statements::run(&function.call, Use::Test);
         // SAFETY: inside a transaction; an error unwinds.
         unsafe { direct(|| check_constraints()) };

@@ -15,7 +15,7 @@ use pg::version;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use queue::wake;
-use session::{authority, deploying, invalidations};
+use session::{authority, deferred, deploying, invalidations};
 use shared::{Shared, attached, now_us};
 
 use crate::functions::configuration;
@@ -88,6 +88,9 @@ callback! {
             }
             if updates {
                 note_update();
+            }
+            if (*(*statement).utilityStmt).type_ == pg_sys::NodeTag::T_ConstraintsSetStmt {
+                deferred::note((*statement).utilityStmt.cast());
             }
             if ends_prepared {
                 prepared_ended();

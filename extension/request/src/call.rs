@@ -6,6 +6,7 @@ use std::cell::Cell;
 use message::Request;
 use problem::Access;
 use session::authority::{as_final_triggers, refuse_opened};
+use session::deferred;
 use session::deploying::Running;
 use session::identity::Identity;
 use session::invalidations;
@@ -92,9 +93,12 @@ unsafe fn run(request: &Request<'_>, records: bool) -> Vec<u8> {
     let handlers = table.handlers.clone();
     // SAFETY: by contract.
     let answer = || unsafe { job.answer(&mut table.endpoints, handlers, &table.router, |_| ()) };
-    let answered = if read_only { as_final_triggers(answer) } else { answer() };
+    let answered = if read_only { as_final_triggers(answer) } else { deferred::initially(answer) };
     // SAFETY: inside the transaction, after the request's subtransaction.
     unsafe { give_up_opened() };
+    if !read_only {
+        deferred::give_back();
+    }
     // A read that would wait for rows has answered that there are none.
     later::take();
     let buffer = std::mem::take(&mut receiver.buffer);

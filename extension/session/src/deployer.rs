@@ -13,7 +13,7 @@ use crate::leftovers::give_up_opened;
 use crate::request_transaction::check_constraints;
 use crate::settings_in_force::{SAFE_PATH, set_local};
 use crate::subtransaction::attempted;
-use crate::{cursors, kept_plans, stored_settings, temporary};
+use crate::{cursors, deferred, kept_plans, stored_settings, temporary};
 
 /// What each file begins with, besides the search_path; docs/applications.md has the same list.
 pub const SETTINGS: &[(&CStr, &CStr)] = &[
@@ -128,7 +128,7 @@ fn become_owner<T>(owner: Oid, schema: &str, work: impl FnOnce() -> T) -> T {
         SETTINGS.iter().for_each(|(name, value)| set_local(name, value));
         set_local(c"search_path", &path);
         pg_sys::SetUserIdAndSecContext(owner, context | pg_sys::SECURITY_LOCAL_USERID_CHANGE as c_int);
-        let result = work();
+        let result = deferred::initially(work);
         direct(|| check_constraints());
         cursors::close_own();
         temporary::refuse_made();

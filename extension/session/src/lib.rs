@@ -6,7 +6,7 @@
 //! - [`authority`]: who asks, who may, and the one way to run something as somebody else.
 //! - [`deployer`]: as whom and with what settings the files of an application run; [`deployments`]: those that become visible while a request
 //!   runs.
-//! - [`request_transaction`]: the transaction of a request, and [`cursors`] of the session in which `http.call` runs one; [`own_transaction`]: one for the platform's own look-ups;
+//! - [`request_transaction`]: the transaction of a request, [`deferred`], constraints that wait for its end; [`cursors`] of the session in which `http.call` runs one; [`own_transaction`]: one for the platform's own look-ups;
 //!   [`subtransaction`]: work that may fail without failing the transaction. [`standbys`]: whether they have what was committed.
 //! - [`invalidations`]: what changes in the catalogs. [`file_settings`]: what the configuration's files say.
 //! - [`kept_plans`], [`kept_domains`], [`kept_expressions`], [`kept_dictionaries`] and [`compiled`]: what PostgreSQL keeps of one role and another must not
@@ -26,6 +26,7 @@ pub mod authority;
 pub mod compiled;
 mod cursors;
 mod dblink;
+pub mod deferred;
 pub mod deployer;
 pub mod deploying;
 pub mod deployments;

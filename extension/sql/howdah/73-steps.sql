@@ -16,6 +16,12 @@ language c volatile strict
 as 'MODULE_PATHNAME', 'deploy_batch_wrapper';
 comment on function deploy.batch(text, text) is 'Runs the next batch of a step that was begun, as the application''s owner';
 
+create function deploy.writers(application text, path text, of text default null) returns json
+language c volatile
+as 'MODULE_PATHNAME', 'deploy_writers_wrapper';
+comment on function deploy.writers(text, text, text) is
+  'Who has written the table of a step in batches and has not ended, of these transactions: rows of theirs are not seen yet';
+
 create function deploy.end_step(application text, path text) returns void
 language c volatile strict
 as 'MODULE_PATHNAME', 'deploy_end_step_wrapper';
