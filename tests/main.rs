@@ -26,6 +26,7 @@ mod together {
     mod deployments;
     mod deployments_by_pooler;
     mod deployments_by_tls;
+    mod deployments_of_many_routes;
     mod deployments_under_load;
     mod documentation;
     mod draining;

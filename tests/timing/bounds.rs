@@ -301,6 +301,12 @@ bounds! {
     /// A deployment of two hundred files of which one has changed.
     DEPLOYED_ONE_CHANGE: 1500 ms,
         "together::applications::two_hundred_files_are_deployed_soon";
+    /// A deployment of five hundred files and a thousand routes of which one function has changed.
+    DEPLOYED_MANY_ROUTES: 1000 ms,
+        "together::deployments_of_many_routes::one_change_among_many_routes_is_deployed_soon";
+    /// A request to a table to which an application of a thousand routes, with tests of 20 s, adds a column.
+    BESIDE_DEPLOYMENT: 600 ms,
+        "together::deployments_of_many_routes::a_column_is_added_while_the_table_is_read_and_written";
     /// From a save to the page, by howdah dev, in an application of two hundred files.
     LIVE_AFTER_SAVE: 300 ms,
         "together::live::a_save_among_two_hundred_files_is_soon_live";
