@@ -26,6 +26,7 @@ mod together {
     mod deployments_by_pooler;
     mod deployments_by_tls;
     mod deployments_under_load;
+    pub(crate) mod described;
     mod documentation;
     mod draining;
     mod drift;
@@ -194,6 +195,7 @@ mod timing;
 
 /// Random attacks; `make hunt` lets them run for long.
 mod hunts {
+    mod by_hand;
     mod calls;
     mod cancels;
     mod crash;
