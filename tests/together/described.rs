@@ -4,11 +4,12 @@ pub(crate) mod cases;
 mod catalogs;
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::process::Command;
 
 use cluster::postgres::Client;
-use howdah_tests::application::{Application, text};
-use howdah_tests::platform::DATABASE;
+use howdah_tests::application::{Application, dump, text};
+use howdah_tests::platform::{DATABASE, Platform};
 
 use cases::{BASE, BEFORE, CASES, Case};
 
@@ -88,6 +89,32 @@ fn changes_of_what_code_has_made_are_told_with_its_file() {
         // A partition that nobody's file makes is nobody's.
         told.iter().any(|(path, _)| *path == file_of(case) || change.starts_with("create table"))
     });
+}
+
+#[test]
+fn a_restored_database_is_what_it_was() {
+    let shop = prepared(true);
+    let of_files = CASES.iter().filter(|case| !case.is_superusers);
+    for (number, case) in of_files.enumerate() {
+        match case.is_migrations || number % 2 == 0 {
+            true => shop.write(&format!("migrations/{}-case.sql", number + 2), case.made),
+            false => shop.write(&file_of(case), case.made),
+        }
+    }
+    shop.ok("deploy");
+    let restored = Platform::start();
+    restored.sql("drop extension howdah cascade; create role shop_owner; create role reader");
+    let file = shop.folder.path().join("dump");
+    fs::write(&file, dump(&shop.platform, &[])).unwrap();
+    let to = restored.cluster.connection_string(DATABASE).unwrap();
+    let psql = restored.cluster.installation().program("psql");
+    let output = Command::new(psql)
+        .args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", &to, "-f"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(drift(&mut restored.session()), []);
 }
 
 #[test]

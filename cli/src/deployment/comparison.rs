@@ -139,12 +139,12 @@ fn lacking(found: Option<&Thing>, wanted: &Thing) -> Vec<String> {
     };
     let has: BTreeSet<String> = found.into_iter().flat_map(|found| split(&found.rights)).collect();
     // Public and the owner have theirs of PostgreSQL.
-    let is_told = |right: &String| {
-        !right.starts_with("the owner ")
-            && !has.contains(right)
-            && !(right.starts_with("public ") && has.is_empty())
+    let is_given = |right: &String| {
+        has.contains(right)
+            || right.starts_with("the owner ")
+            || right.starts_with("public ") && has.is_empty()
     };
-    split(&wanted.rights).into_iter().filter(is_told).collect()
+    split(&wanted.rights).into_iter().filter(|right| !is_given(right)).collect()
 }
 
 #[cfg(test)]
