@@ -375,6 +375,6 @@ pub(crate) fn descriptions(application: &Application, made: &[Made]) -> Vec<Stri
 /// What was registered, unless it is as it was deployed before.
 const REGISTERED: &str = "select deploy.label(n.object)
     from (select row($1, '', $2, $3, '{}'::text[], false, false, null)::deploy.object) n (object)
-    cross join lateral (select deploy.definition_of(n.object)) d (now)
+    cross join lateral (select deploy.registration($2, $3)) d (now)
     where d.now is not null and not exists (
       select from deploy.object o where o.application = $1 and o.type = $2 and o.names = $3 and o.definition = d.now)";

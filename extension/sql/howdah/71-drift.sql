@@ -68,7 +68,7 @@ as $body$
     select n.*, n.class = 'pg_class'::regclass and n.owner is not null and n.object !~ '^(materialized )?view ' as is_table from now n
     where n.is_own and not exists (select from code k where not k.is_stale and k.class = n.class and k.number = n.number)
       and not exists (select from code k where not k.is_stale and k.class = 'pg_class'::regclass and k.number = n.upper))
-  select c.noted, null, case when c.number is not null then deploy.edition() || ':' || coalesce(d.digest, '') end
+  select c.noted, null, case when c.number is not null then (select deploy.edition()) || ':' || coalesce(d.digest, '') end
   from code c left join digest d on d.id = c.id
   union all
   select o, null, deploy.registration(o.type, o.names)
@@ -84,16 +84,6 @@ $body$;
 comment on function deploy.described(text) is
   'What there is of an application: what its files of code have made, as it is noted and what it is now, null if it is gone; and all else in its schema'
 ;
-
-create function deploy.definition_of(object deploy.object) returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $body$
-  select case when (definition_of.object).type in ('route', 'handler', 'job', 'schedule')
-    then deploy.registration((definition_of.object).type, (definition_of.object).names)
-    else (select d.definition from deploy.described((definition_of.object).application) d where d.noted = definition_of.object) end
-$body$;
-comment on function deploy.definition_of(deploy.object) is 'What an object is now; null if it is gone';
 
 create function deploy.is_drifted(object deploy.object, now text) returns boolean
 language sql immutable
@@ -141,15 +131,21 @@ as $body$
       and o.definition is distinct from n.definition),
   left_by_hand as (
     update deploy.shape s set seen = null
-    where s.application = note_shape.application and s.seen is not null
-      and s.seen = coalesce((select n.definition from now n where n.object = s.object), 'gone')
+    from (
+      select k.object from deploy.shape k left join now n on n.object = k.object
+      where k.application = note_shape.application and k.seen = coalesce(n.definition, 'gone')) l
+    where s.application = note_shape.application and s.object = l.object
     returning s.object),
   gone as (
     delete from deploy.shape s
-    where s.application = note_shape.application and (s.seen is null or s.seen <> coalesce((select n.definition from now n where n.object = s.object), 'gone'))
-      and not exists (select from now n where n.object = s.object))
+    where s.application = note_shape.application and s.object in (
+      select k.object from deploy.shape k where k.application = note_shape.application
+      except
+      select n.object from now n
+      except
+      select l.object from left_by_hand l))
   insert into deploy.shape (application, object, definition, version)
-  select note_shape.application, n.object, n.definition, deploy.edition()
+  select note_shape.application, n.object, n.definition, (select deploy.edition())
   from now n where n.object is not null and not exists (select from left_by_hand l where l.object = n.object)
   on conflict (application, object) do update set definition = excluded.definition, seen = null, version = excluded.version
   where (deploy.shape.definition, deploy.shape.version) is distinct from (excluded.definition, excluded.version) or deploy.shape.seen is not null
@@ -169,14 +165,18 @@ as $body$
       and (n.noted).arguments = o.arguments and o.is_drifted <> deploy.is_drifted(o, n.definition)),
   made_or_changed as (
     insert into deploy.shape (application, object, seen, version)
-    select note_drift.application, n.object, n.definition, deploy.edition()
+    select note_drift.application, n.object, n.definition, (select deploy.edition())
     from now n
-    where n.object is not null and exists (select from deploy.shape s where s.application = note_drift.application and s.version = deploy.edition())
+    where n.object is not null and exists (select from deploy.shape s where s.application = note_drift.application and s.version = (select deploy.edition()))
     on conflict (application, object) do update set seen = excluded.seen
     where deploy.shape.definition is distinct from excluded.seen and deploy.shape.version = excluded.version)
+  -- By EXCEPT: NOT EXISTS would look for each of thousands among thousands, as tables without statistics seem to be small.
   update deploy.shape s set seen = 'gone'
-  where s.application = note_drift.application and s.definition is not null and s.version = deploy.edition()
-    and not exists (select from now n where n.object = s.object)
+  where s.application = note_drift.application and s.object in (
+    select k.object from deploy.shape k
+    where k.application = note_drift.application and k.definition is not null and k.version = (select deploy.edition())
+    except
+    select n.object from now n)
 $body$;
 comment on function deploy.note_drift(text) is 'Notes, as a deployment begins, what was changed by hand';
 
@@ -193,7 +193,7 @@ as $body$
     from (select k.* from deploy.shape k where k.application = drifted.application) s
     full join (select w.* from now w where w.object is not null) n on n.object = s.object
     where (s.definition is distinct from n.definition or s.object is null)
-      and exists (select from deploy.shape k where k.application = drifted.application and k.version = deploy.edition()))
+      and exists (select from deploy.shape k where k.application = drifted.application and k.version = (select deploy.edition())))
   select (n.noted).path, deploy.label(n.noted), case when n.definition is null then 'is gone' else 'was changed' end
   from now n where n.object is null and deploy.is_drifted(n.noted, n.definition)
   union all
@@ -204,7 +204,7 @@ as $body$
   union all
   select '', h.type || ' ' || array_to_string(h.names, ' '), 'was made by hand'
   from (
-    -- Not by NOT EXISTS, which would look for each of a thousand among a thousand.
+    -- By EXCEPT, as above.
     select i.type, i.names from app cross join lateral (
       select 'route', array[r.method, r.pattern] from http.route r
       where r.owner = pg_get_userbyid(app.owner::oid) or starts_with(r.function, quote_ident(app.schema_name) || '.')
@@ -236,7 +236,7 @@ $body$;
 comment on function deploy.count_drift(text) is 'How much was changed by hand; null if that cannot be told';
 
 revoke all on function
-  deploy.edition(), deploy.registration(text, text[]), deploy.described(text), deploy.definition_of(deploy.object), deploy.is_drifted(deploy.object, text),
+  deploy.edition(), deploy.registration(text, text[]), deploy.described(text), deploy.is_drifted(deploy.object, text),
   deploy.label(deploy.object), deploy.is_there(text, text), deploy.note_shape(text, boolean), deploy.note_drift(text), deploy.drifted(text),
   deploy.count_drift(text)
 from public;
