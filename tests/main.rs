@@ -28,6 +28,7 @@ mod together {
     mod deployments_by_tls;
     mod deployments_of_many_routes;
     mod deployments_under_load;
+    pub(crate) mod described;
     mod documentation;
     mod draining;
     mod drift;
@@ -197,6 +198,7 @@ mod timing;
 
 /// Random attacks; `make hunt` lets them run for long.
 mod hunts {
+    mod by_hand;
     mod calls;
     mod cancels;
     mod crash;

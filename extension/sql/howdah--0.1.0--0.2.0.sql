@@ -108,3 +108,500 @@ language c volatile
 as 'MODULE_PATHNAME', 'deploy_writers_wrapper';
 comment on function deploy.writers(text, text, text) is
   'Who has written the table of a step in batches and has not ended, of these transactions: rows of theirs are not seen yet';
+
+comment on column deploy.object.definition is
+  'What it was when it was deployed: deploy.edition() and an MD5 of its description';
+comment on table deploy.shape is 'What there was of an application when it was last deployed, but what its files of code have made';
+comment on column deploy.shape.version is 'In which words: deploy.edition()';
+
+drop function deploy.definition(oid, oid);
+drop function deploy.definition_of(deploy.object);
+drop function deploy.definitions(text);
+drop function deploy.shape_now(text);
+drop function deploy.note_shape(text);
+drop function deploy.describe(text);
+
+create function deploy.describe_relations(namespace oid)
+returns table (class oid, number oid, part integer, upper oid, object text, definition text, owner oid, privileges aclitem[], kind "char")
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $body$
+  with relation as materialized (
+    select c.*, case c.relkind when 'v' then 'view ' when 'm' then 'materialized view ' when 'S' then 'sequence ' when 'f' then 'foreign table '
+      else 'table ' end || c.oid::regclass as object, c.relkind in ('r', 'p', 'f') as is_table
+    from pg_class c
+    where c.relnamespace = describe_relations.namespace and c.relkind in ('r', 'p', 'v', 'm', 'S', 'f')
+      and not exists (select from pg_depend e where e.classid = 'pg_class'::regclass and e.objid = c.oid and e.deptype = 'e'))
+  select 'pg_class'::regclass::oid, r.oid, 0, u.refobjid, r.object, concat_ws(' ',
+    case r.relpersistence when 'u' then 'unlogged' end, 'of ' || format_type(nullif(r.reloftype, 0), null), 'partitioned by ' || pg_get_partkeydef(r.oid),
+    (select case when r.relispartition then 'partition of ' else 'inherits ' end
+      || string_agg(i.inhparent::regclass || case when i.inhdetachpending then ', which is being detached' else '' end, ', ' order by i.inhseqno)
+     from pg_inherits i where i.inhrelid = r.oid),
+    pg_get_expr(r.relpartbound, r.oid), case when r.relrowsecurity then 'row security' end, case when r.relforcerowsecurity then 'forced' end,
+    case when s.seqrelid is not null then format('%s from %s by %s, %s to %s%s%s', format_type(s.seqtypid, null), s.seqstart, s.seqincrement,
+      s.seqmin, s.seqmax, case when s.seqcycle then ', cycle' end, case when s.seqcache <> 1 then ', cache ' || s.seqcache end) end,
+    case u.deptype when 'i' then 'identity of ' when 'a' then 'owned by ' end || u.refobjid::regclass || '.' || (
+      select quote_ident(a.attname) from pg_attribute a where a.attrelid = u.refobjid and a.attnum = u.refobjsubid),
+    'of server ' || (select quote_ident(v.srvname) from pg_foreign_server v where v.oid = f.ftserver), 'options ' || f.ftoptions::text,
+    case when r.relkind in ('v', 'm') then pg_get_viewdef(r.oid) end,
+    'by ' || (select quote_ident(m.amname) from pg_am m where m.oid = r.relam and m.amname <> 'heap'),
+    'tablespace ' || (select quote_ident(t.spcname) from pg_tablespace t where t.oid = r.reltablespace),
+    'with ' || r.reloptions::text, 'toast with ' || (select t.reloptions::text from pg_class t where t.oid = r.reltoastrelid),
+    case when r.relkind in ('r', 'p', 'm') then
+      case r.relreplident when 'n' then 'replica identity nothing' when 'f' then 'replica identity full' when 'i' then 'replica identity index' end end),
+    r.relowner, r.relacl, case r.relkind when 'S' then 's'::"char" else 'r' end
+  from relation r
+  left join pg_sequence s on s.seqrelid = r.oid
+  left join pg_foreign_table f on f.ftrelid = r.oid
+  left join pg_depend u on r.relkind = 'S' and u.classid = 'pg_class'::regclass and u.objid = r.oid and u.refclassid = 'pg_class'::regclass
+    and u.refobjsubid > 0 and u.deptype in ('a', 'i')
+  union all
+  select 'pg_class'::regclass, r.oid, null, null, r.object || ', order of columns', string_agg(quote_ident(a.attname), ', ' order by a.attnum), null, null, null
+  from relation r join pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
+  where r.is_table group by r.oid, r.object
+  union all
+  select 'pg_class'::regclass, r.oid, a.attnum::integer, null, r.object || ', column ' || quote_ident(a.attname), concat_ws(' ', nullif(m.main, ''), nullif(m.more, '')), null, null, null
+  from relation r
+  join pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
+  join pg_type t on t.oid = a.atttypid
+  left join pg_attrdef d on d.adrelid = r.oid and d.adnum = a.attnum
+  left join pg_constraint n on n.conrelid = r.oid and n.contype = 'n' and n.conkey = array[a.attnum]
+  -- What the server itself notes there is no property of the column.
+  cross join lateral (select string_agg(o.option, ', ') from unnest(a.attoptions) o (option) where not starts_with(o.option, 'pg_attver=')) o (options)
+  cross join lateral (
+    select case when r.is_table then concat_ws(' ', format_type(a.atttypid, a.atttypmod),
+      case when a.attcollation <> t.typcollation then 'collate ' || a.attcollation::regcollation end, case when a.attnotnull then 'not null' end,
+      -- Versions from 18 on give this a name, which a restore may choose.
+      case when n.conname <> r.relname || '_' || a.attname || '_not_null' then 'named ' || quote_ident(n.conname) end,
+      case when n.connoinherit then 'no inherit' end, case when not n.convalidated then 'not valid' end,
+      case a.attidentity when 'a' then 'generated always as identity' when 'd' then 'generated by default as identity' end) end,
+      concat_ws(' ', case when a.attgenerated <> '' then 'generated always as' when d.oid is not null then 'default' end, pg_get_expr(d.adbin, d.adrelid),
+        case when a.attgenerated = 'v' then 'virtual' end,
+        case when a.attstorage <> t.typstorage and r.relkind <> 'v' then 'storage ' || a.attstorage::text end, 'compression ' || nullif(a.attcompression::text, ''),
+        'statistics ' || nullif(a.attstattarget, -1), 'with ' || o.options, 'options ' || a.attfdwoptions::text,
+        case when not a.attislocal then 'inherited' end)) m (main, more)
+  where r.is_table or m.more <> '' or exists (
+    select from pg_description c where c.classoid = 'pg_class'::regclass and c.objoid = r.oid and c.objsubid = a.attnum)
+  union all
+  select 'pg_constraint'::regclass, c.oid, 0, r.oid, r.object || ', constraint ' || quote_ident(c.conname), concat_ws(' ', pg_get_constraintdef(c.oid),
+    case when not c.conislocal then 'inherited' end,
+    case when exists (select from pg_trigger t where t.tgconstraint = c.oid and t.tgisinternal and t.tgenabled <> 'O') then 'disabled' end), null, null, null
+  from relation r join pg_constraint c on c.conrelid = r.oid where c.contype not in ('p', 'u', 'x', 't', 'n')
+  union all
+  select case when c.oid is null then 'pg_class'::regclass else 'pg_constraint'::regclass end, coalesce(c.oid, x.indexrelid), 0, r.oid,
+    format('%s, %s %I', r.object, case when c.oid is null then 'index' else 'constraint' end, coalesce(c.conname, i.relname)),
+    concat_ws(' ', coalesce(pg_get_constraintdef(c.oid), pg_get_indexdef(x.indexrelid)), case when not c.conislocal then 'inherited' end,
+      case when c.oid is not null then 'with ' || i.reloptions::text end,
+      'tablespace ' || (select quote_ident(t.spcname) from pg_tablespace t where t.oid = i.reltablespace),
+      'part of ' || (select string_agg(h.inhparent::regclass::text, ', ') from pg_inherits h where h.inhrelid = x.indexrelid),
+      case when x.indisclustered then 'clustered' end, case when x.indisreplident then 'replica identity' end,
+      case when not (x.indisvalid and x.indisready and x.indislive) then 'invalid' end,
+      'statistics ' || (select string_agg(a.attnum || ': ' || a.attstattarget, ', ' order by a.attnum)
+        from pg_attribute a where a.attrelid = x.indexrelid and nullif(a.attstattarget, -1) is not null),
+      'index ' || (select quote_literal(d.description) from pg_description d
+        where c.oid is not null and d.classoid = 'pg_class'::regclass and d.objoid = x.indexrelid and d.objsubid = 0)), null, null, null
+  from relation r
+  join pg_index x on x.indrelid = r.oid
+  join pg_class i on i.oid = x.indexrelid
+  left join pg_constraint c on c.conrelid = r.oid and c.contype in ('p', 'u', 'x') and c.conindid = x.indexrelid
+  union all
+  -- Those of partitions come and go with what they are copies of.
+  select 'pg_trigger'::regclass, coalesce(nullif(t.tgparentid, 0), t.oid), case t.tgparentid when 0 then 0 end, r.oid,
+    r.object || ', trigger ' || quote_ident(t.tgname), pg_get_triggerdef(t.oid)
+      || case t.tgenabled when 'O' then '' when 'D' then ' disabled' when 'A' then ' always' else ' of replicas' end, null, null, null
+  from relation r join pg_trigger t on t.tgrelid = r.oid where not t.tgisinternal
+  union all
+  select 'pg_rewrite'::regclass, w.oid, 0, r.oid, r.object || ', rule ' || quote_ident(w.rulename), pg_get_ruledef(w.oid)
+      || case w.ev_enabled when 'O' then '' when 'D' then ' disabled' when 'A' then ' always' else ' of replicas' end, null, null, null
+  from relation r join pg_rewrite w on w.ev_class = r.oid where w.rulename <> '_RETURN'
+  union all
+  select 'pg_policy'::regclass, p.oid, 0, r.oid, r.object || ', policy ' || quote_ident(p.polname), concat_ws(' ',
+    case when not p.polpermissive then 'restrictive' end,
+    'for ' || case p.polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update' when 'd' then 'delete' else 'all' end,
+    'to ' || (
+      select string_agg(case o.role when 0 then 'public' else pg_get_userbyid(o.role) end, ', ' order by o.role = 0, pg_get_userbyid(o.role))
+      from unnest(p.polroles) o (role)),
+    'using (' || pg_get_expr(p.polqual, p.polrelid) || ')', 'with check (' || pg_get_expr(p.polwithcheck, p.polrelid) || ')'), null, null, null
+  from relation r join pg_policy p on p.polrelid = r.oid
+  union all
+  select 'pg_statistic_ext'::regclass, s.oid, 0, s.stxrelid, format('statistics %I.%I', n.nspname, s.stxname),
+    pg_get_statisticsobjdef(s.oid) || coalesce(' statistics ' || nullif(s.stxstattarget, -1), ''), s.stxowner, null, null
+  from pg_statistic_ext s join pg_namespace n on n.oid = s.stxnamespace where s.stxnamespace = describe_relations.namespace
+$body$;
+comment on function deploy.describe_relations(oid) is 'Tables, views and sequences of a schema, and what is on them';
+
+create or replace function deploy.privileges(privileges aclitem[], kind "char", owner oid) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $body$
+  select string_agg(
+    concat_ws(' ', g.name, a.privilege_type, case when a.is_grantable then 'with grant option' end,
+      case when a.grantor <> privileges.owner then 'by ' || pg_get_userbyid(a.grantor) end), ', '
+    order by g.name collate "C", a.privilege_type collate "C", a.grantor)
+  from aclexplode(coalesce(privileges.privileges, acldefault(privileges.kind, privileges.owner))) a
+  cross join lateral (
+    select case a.grantee when 0 then 'public' when privileges.owner then 'the owner' else pg_get_userbyid(a.grantee) end) g (name)
+$body$;
+comment on function deploy.privileges(aclitem[], "char", oid) is 'Rights as text, in an order that a restore keeps';
+
+create function deploy.describe_types(namespace oid)
+returns table (class oid, number oid, part integer, upper oid, object text, definition text, owner oid, privileges aclitem[], kind "char")
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $body$
+  select 'pg_type'::regclass::oid, t.oid, 0, nullif(t.typrelid, 0), 'type ' || format_type(t.oid, null), case t.typtype
+    when 'e' then (select string_agg(e.enumlabel, ', ' order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid)
+    when 'd' then concat_ws(' ', format_type(t.typbasetype, t.typtypmod),
+      case when t.typcollation <> b.typcollation then 'collate ' || t.typcollation::regcollation end, case when t.typnotnull then 'not null' end,
+      'default ' || t.typdefault,
+      (select string_agg(concat_ws(' ', case when c.contype <> 'c' or c.conname <> t.typname || '_check' then 'constraint ' || quote_ident(c.conname) end,
+          pg_get_constraintdef(c.oid), 'comment ' || (
+            select quote_literal(d.description) from pg_description d where d.classoid = 'pg_constraint'::regclass and d.objoid = c.oid)),
+        ', ' order by c.conname)
+       from pg_constraint c where c.contypid = t.oid and c.contype <> 'n'))
+    when 'c' then (
+      select string_agg(concat_ws(' ', quote_ident(a.attname), format_type(a.atttypid, a.atttypmod),
+        case when a.attcollation <> y.typcollation then 'collate ' || a.attcollation::regcollation end,
+        'comment ' || (select quote_literal(d.description) from pg_description d
+          where d.classoid = 'pg_class'::regclass and d.objoid = a.attrelid and d.objsubid = a.attnum)), ', ' order by a.attnum)
+      from pg_attribute a join pg_type y on y.oid = a.atttypid where a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped)
+    when 'r' then (
+      select concat_ws(' ', 'range of', format_type(r.rngsubtype, null), 'multirange ' || format_type(r.rngmultitypid, null),
+        'collate ' || nullif(r.rngcollation, 0)::regcollation, 'by ' || (pg_identify_object('pg_opclass'::regclass, r.rngsubopc, 0)).identity,
+        'canonical ' || nullif(r.rngcanonical::oid, 0)::regprocedure, 'difference ' || nullif(r.rngsubdiff::oid, 0)::regprocedure)
+      from pg_range r where r.rngtypid = t.oid) end, t.typowner, t.typacl, 'T'::"char"
+  from pg_type t
+  left join pg_class c on c.oid = t.typrelid
+  left join pg_type b on b.oid = t.typbasetype
+  where t.typnamespace = describe_types.namespace and (t.typtype in ('e', 'd', 'r') or t.typtype = 'c' and c.relkind = 'c')
+    and not exists (select from pg_depend e where e.classid = 'pg_type'::regclass and e.objid = t.oid and e.deptype = 'e')
+$body$;
+comment on function deploy.describe_types(oid) is 'Types of a schema, but those that functions in C make';
+
+create function deploy.describe_functions(namespace oid)
+returns table (class oid, number oid, part integer, upper oid, object text, definition text, owner oid, privileges aclitem[], kind "char")
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $body$
+  select 'pg_proc'::regclass::oid, p.oid, 0, null::oid, case p.prokind when 'p' then 'procedure ' else 'function ' end || p.oid::regprocedure,
+    -- Of a very long text the beginning and the length: this is computed for whoever looks.
+    case when octet_length(p.prosrc) > 1000000 then octet_length(p.prosrc)::text || substr(p.prosrc, 1, 10000) else pg_get_functiondef(p.oid) end,
+    p.proowner, p.proacl, 'f'::"char"
+  from pg_proc p
+  where p.pronamespace = describe_functions.namespace and p.prokind <> 'a'
+    and not exists (select from pg_depend e where e.classid = 'pg_proc'::regclass and e.objid = p.oid and e.deptype = 'e')
+$body$;
+comment on function deploy.describe_functions(oid) is 'Functions and procedures of a schema';
+
+create function deploy.describe_others(namespace oid)
+returns table (class oid, number oid, part integer, upper oid, object text, definition text, owner oid, privileges aclitem[], kind "char")
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $body$
+  -- What an object is may stand in several rows, of several catalogs.
+  with entry (class, number, catalog, entry, owner, privileges, kind) as materialized (
+    select 'pg_proc'::regclass::oid, p.oid, 'pg_aggregate'::regclass, to_jsonb(a) || jsonb_build_object('arguments', pg_get_function_arguments(p.oid),
+      'result', pg_get_function_result(p.oid), 'proparallel', p.proparallel), p.proowner, p.proacl, 'f'::"char"
+    from pg_proc p join pg_aggregate a on a.aggfnoid = p.oid where p.pronamespace = describe_others.namespace and p.prokind = 'a'
+    union all
+    select 'pg_type'::regclass, t.oid, 'pg_type'::regclass, to_jsonb(t), t.typowner, t.typacl, 'T'
+    from pg_type t
+    where t.typnamespace = describe_others.namespace and (t.typtype = 'p' or t.typtype = 'b' and t.typinput <> 'array_in'::regproc)
+    union all
+    select 'pg_operator'::regclass, o.oid, 'pg_operator'::regclass, to_jsonb(o), o.oprowner, null, null
+    from pg_operator o where o.oprnamespace = describe_others.namespace
+    union all
+    select 'pg_opclass'::regclass, o.oid, 'pg_opclass'::regclass, to_jsonb(o), o.opcowner, null, null
+    from pg_opclass o where o.opcnamespace = describe_others.namespace
+    union all
+    select 'pg_opfamily'::regclass, f.oid, 'pg_opfamily'::regclass, to_jsonb(f), f.opfowner, null, null
+    from pg_opfamily f where f.opfnamespace = describe_others.namespace
+    union all
+    select 'pg_opfamily'::regclass, f.oid, 'pg_amop'::regclass, to_jsonb(o), f.opfowner, null, null
+    from pg_opfamily f join pg_amop o on o.amopfamily = f.oid where f.opfnamespace = describe_others.namespace
+    union all
+    select 'pg_opfamily'::regclass, f.oid, 'pg_amproc'::regclass, to_jsonb(o), f.opfowner, null, null
+    from pg_opfamily f join pg_amproc o on o.amprocfamily = f.oid where f.opfnamespace = describe_others.namespace
+    union all
+    select 'pg_collation'::regclass, l.oid, 'pg_collation'::regclass, to_jsonb(l), l.collowner, null, null
+    from pg_collation l where l.collnamespace = describe_others.namespace
+    union all
+    select 'pg_conversion'::regclass, c.oid, 'pg_conversion'::regclass, to_jsonb(c), c.conowner, null, null
+    from pg_conversion c where c.connamespace = describe_others.namespace
+    union all
+    select 'pg_ts_config'::regclass, c.oid, 'pg_ts_config'::regclass, to_jsonb(c), c.cfgowner, null, null
+    from pg_ts_config c where c.cfgnamespace = describe_others.namespace
+    union all
+    select 'pg_ts_config'::regclass, c.oid, 'pg_ts_config_map'::regclass, to_jsonb(m), c.cfgowner, null, null
+    from pg_ts_config c join pg_ts_config_map m on m.mapcfg = c.oid where c.cfgnamespace = describe_others.namespace
+    union all
+    select 'pg_ts_dict'::regclass, d.oid, 'pg_ts_dict'::regclass, to_jsonb(d), d.dictowner, null, null
+    from pg_ts_dict d where d.dictnamespace = describe_others.namespace
+    union all
+    select 'pg_ts_parser'::regclass, p.oid, 'pg_ts_parser'::regclass, to_jsonb(p), null, null, null
+    from pg_ts_parser p where p.prsnamespace = describe_others.namespace
+    union all
+    select 'pg_ts_template'::regclass, t.oid, 'pg_ts_template'::regclass, to_jsonb(t), null, null, null
+    from pg_ts_template t where t.tmplnamespace = describe_others.namespace
+    union all
+    select 'pg_cast'::regclass, c.oid, 'pg_cast'::regclass, to_jsonb(c), null, null, null
+    from pg_cast c where c.oid >= 16384 and describe_others.namespace in (
+      (select t.typnamespace from pg_type t where t.oid = c.castsource), (select t.typnamespace from pg_type t where t.oid = c.casttarget),
+      (select p.pronamespace from pg_proc p where p.oid = c.castfunc))
+    union all
+    select 'pg_transform'::regclass, f.oid, 'pg_transform'::regclass, to_jsonb(f), null, null, null
+    from pg_transform f join pg_type t on t.oid = f.trftype where t.typnamespace = describe_others.namespace),
+  reference as materialized (
+    select k.fktable as catalog, k.fkcols[1] as key, k.pktable::oid as names from pg_get_catalog_foreign_keys() k
+    where cardinality(k.fkcols) = 1 and exists (select from entry)),
+  told as materialized (
+    select e.class, e.number, e.catalog, e.owner, e.privileges, e.kind, (
+      select string_agg(format('%s: %s', v.key, n.name), ', ' order by v.key)
+      from jsonb_each(e.entry) v
+      left join reference r on r.catalog = e.catalog and r.key = v.key
+      cross join lateral (
+        select string_agg(
+          case when r.names is null or x.value !~ '^\d+$' then x.value else (pg_identify_object(r.names, x.value::oid, 0)).identity end, ' '
+          order by x.place)
+        from jsonb_array_elements_text(case jsonb_typeof(v.value) when 'array' then v.value else jsonb_build_array(v.value) end)
+          with ordinality x (value, place)) n (name)
+      -- What is told beside it, and what is a cluster's own.
+      where v.key <> all (array['oid', 'oprowner', 'opcowner', 'opfowner', 'collowner', 'conowner', 'cfgowner', 'dictowner', 'typowner', 'typacl',
+          'collversion', 'typarray', 'typdefaultbin'])
+        -- What says nothing.
+        and n.name not in ('0', '-', '', 'false')) as told
+    from entry e
+    where not exists (select from pg_depend x where x.classid = e.class and x.objid = e.number and x.deptype = 'e'))
+  select t.class, t.number, 0, null::oid, i.type || ' ' || i.identity, concat_ws(E'\n', t.told, case when t.class in ('pg_opfamily'::regclass, 'pg_ts_config'::regclass) then (
+      select string_agg(m.told, E'\n' order by m.told collate "C") from told m where m.class = t.class and m.number = t.number and m.catalog <> m.class) end),
+    t.owner, t.privileges, t.kind
+  from told t cross join lateral pg_identify_object(t.class, t.number, 0) i
+  where t.catalog not in ('pg_amop'::regclass, 'pg_amproc'::regclass, 'pg_ts_config_map'::regclass)
+$body$;
+comment on function deploy.describe_others(oid) is
+  'Aggregates, base types, operators and their classes, collations, conversions, text search, casts of a schema: the rows of the catalogs, with names for numbers';
+
+create function deploy.describe(schema_name text)
+returns table (class oid, number oid, upper oid, object text, definition text, owner text, rights text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+-- It has many parts, each of which is short.
+set jit = off
+as $body$
+  with space as materialized (select n.* from pg_namespace n where n.nspname = describe.schema_name),
+  described (class, number, part, upper, object, definition, owner, privileges, kind) as materialized (
+    select 'pg_namespace'::regclass::oid, s.oid, 0, null::oid, format('schema %I', s.nspname), '', s.nspowner, s.nspacl, 'n'::"char" from space s
+    union all
+    select r.* from space s cross join lateral deploy.describe_relations(s.oid) r
+    union all
+    select t.* from space s cross join lateral deploy.describe_types(s.oid) t
+    union all
+    select f.* from space s cross join lateral deploy.describe_functions(s.oid) f
+    union all
+    select o.* from space s cross join lateral deploy.describe_others(s.oid) o
+    union all
+    -- Those that are no schema's are of all that its owner makes.
+    select 'pg_default_acl'::regclass, d.oid, 0, null, format('default rights to %s that %s makes%s',
+      case d.defaclobjtype when 'r' then 'tables' when 'S' then 'sequences' when 'f' then 'functions' when 'T' then 'types' when 'n' then 'schemas'
+        else d.defaclobjtype::text end, pg_get_userbyid(d.defaclrole), case when d.defaclnamespace <> 0 then ' in ' || quote_ident(s.nspname) end),
+      deploy.privileges(d.defaclacl, null, d.defaclrole), null, null, null
+    from space s join pg_default_acl d on d.defaclnamespace = s.oid or d.defaclnamespace = 0 and d.defaclrole = s.nspowner),
+  extended (class, number, names) as (
+    select x.classid, x.objid, string_agg(quote_ident(e.extname), ', ' order by e.extname)
+    from pg_depend x join pg_extension e on e.oid = x.refobjid where x.refclassid = 'pg_extension'::regclass and x.deptype = 'x'
+    group by x.classid, x.objid)
+  select d.class, d.number, d.upper, d.object, concat_ws(' ', nullif(d.definition, ''), 'comment ' || quote_literal(c.description),
+      'labels ' || (select string_agg(l.provider || ' ' || l.label, ', ' order by l.provider)
+        from pg_seclabel l where l.classoid = d.class and l.objoid = d.number and l.objsubid = d.part),
+      case d.part when 0 then 'depends on extension ' || x.names end),
+    pg_get_userbyid(d.owner),
+    case
+      -- As it is after a restore.
+      when d.class <> 'pg_class'::regclass and (d.privileges is null or d.privileges @> acldefault(d.kind, d.owner)
+        and d.privileges <@ acldefault(d.kind, d.owner)) then null
+      when d.kind is not null then concat_ws('; ', deploy.privileges(d.privileges, d.kind, d.owner), case when d.class = 'pg_class'::regclass then (
+        select string_agg(quote_ident(a.attname) || ': ' || deploy.privileges(a.attacl, 'c', d.owner), '; ' order by a.attnum)
+        from pg_attribute a where a.attrelid = d.number and a.attacl is not null and not a.attisdropped) end) end
+  from described d
+  left join pg_description c on c.classoid = d.class and c.objoid = d.number and c.objsubid = d.part
+  left join extended x on x.class = d.class and x.number = d.number
+$body$;
+comment on function deploy.describe(text) is
+  'What there is in a schema and on it, and what it is: catalog and number of what it is said of, the relation that this is on, owner and rights';
+
+create function deploy.edition() returns integer
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $body$
+  select 2000 + current_setting('server_version_num')::integer / 10000
+$body$;
+comment on function deploy.edition() is
+  'In which words things are described: in thousands those of this extension, and PostgreSQL''s major version. What was noted in others is not compared'
+;
+
+create function deploy.described(application text) returns table (noted deploy.object, object text, definition text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+set jit = off
+as $body$
+  with app as materialized (select a.* from deploy.application a where a.name = described.application),
+  code as materialized (
+    select row_number() over () as id, o as noted, o.is_stale, a.classid as class, a.objid as number, o.names[1] as schema_name
+    from deploy.object o cross join lateral deploy.address(o.type, o.names, o.arguments) a
+    where o.application = described.application and o.type not in ('route', 'handler', 'job', 'schedule')),
+  now as materialized (
+    select d.*, true as is_own from app cross join lateral deploy.describe(app.schema_name) d
+    union all
+    -- Of other schemas only what code has made there.
+    select d.*, false from app, (
+      select n.nspname::text as schema_name from pg_namespace n
+      where n.nspname <> 'pg_catalog' and n.nspname in (select c.schema_name from code c where c.class is not null)) s
+    cross join lateral deploy.describe(s.schema_name) d
+    where s.schema_name <> app.schema_name),
+  -- What is on a relation that a file has made is the file's, too, unless another has made it.
+  part (id, object, definition) as (
+    select c.id, n.object, concat_ws(E'\n', n.object, n.definition, n.owner, n.rights)
+    from now n join code c on c.class = n.class and c.number = n.number
+    union all
+    select c.id, n.object, concat_ws(E'\n', n.object, n.definition, n.owner, n.rights)
+    from now n join code c on c.class = 'pg_class'::regclass and c.number = n.upper
+    where not exists (select from code k where k.class = n.class and k.number = n.number)),
+  digest (id, digest) as (
+    select p.id, md5(string_agg(p.definition, E'\n' order by p.object collate "C")) from part p group by p.id),
+  shape as materialized (
+    select n.*, n.class = 'pg_class'::regclass and n.owner is not null and n.object !~ '^(materialized )?view ' as is_table from now n
+    where n.is_own and not exists (select from code k where not k.is_stale and k.class = n.class and k.number = n.number)
+      and not exists (select from code k where not k.is_stale and k.class = 'pg_class'::regclass and k.number = n.upper))
+  select c.noted, null, case when c.number is not null then (select deploy.edition()) || ':' || coalesce(d.digest, '') end
+  from code c left join digest d on d.id = c.id
+  union all
+  select o, null, deploy.registration(o.type, o.names)
+  from deploy.object o where o.application = described.application and o.type in ('route', 'handler', 'job', 'schedule')
+  union all
+  select null, s.object, case when length(t.definition) < 200 then t.definition else md5(t.definition) end
+  from shape s
+  cross join lateral (
+    select concat_ws('; ', s.definition, case when not s.is_table then 'of ' || s.owner end, case when not s.is_table then s.rights end)) t (definition)
+  union all
+  select null, s.object || ', rights', concat_ws('; ', s.rights, 'of ' || s.owner) from shape s where s.is_table
+$body$;
+comment on function deploy.described(text) is
+  'What there is of an application: what its files of code have made, as it is noted and what it is now, null if it is gone; and all else in its schema'
+;
+
+create or replace function deploy.is_drifted(object deploy.object, now text) returns boolean
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $body$
+  select coalesce((object).definition is not null and not (object).is_stale and (now is null or now <> (object).definition
+    and ((object).type in ('route', 'handler', 'job', 'schedule') or split_part(now, ':', 1) = split_part((object).definition, ':', 1))), false)
+$body$;
+comment on function deploy.is_drifted(deploy.object, text) is
+  'Whether an object is not as it was noted; in other words the same may be told otherwise, so that nothing is compared';
+
+create function deploy.note_shape(application text, with_code boolean) returns void
+language sql volatile
+set search_path = pg_catalog, pg_temp
+set jit = off
+as $body$
+  with now as materialized (select d.* from deploy.described(note_shape.application) d),
+  code as (
+    update deploy.object o set definition = n.definition from now n
+    where note_shape.with_code and o.application = note_shape.application and not o.is_drifted and (n.noted).path = o.path
+      and (n.noted).type = o.type and (n.noted).names = o.names and (n.noted).arguments = o.arguments
+      and o.definition is distinct from n.definition),
+  left_by_hand as (
+    update deploy.shape s set seen = null
+    from (
+      select k.object from deploy.shape k left join now n on n.object = k.object
+      where k.application = note_shape.application and k.seen = coalesce(n.definition, 'gone')) l
+    where s.application = note_shape.application and s.object = l.object
+    returning s.object),
+  gone as (
+    delete from deploy.shape s
+    where s.application = note_shape.application and s.object in (
+      select k.object from deploy.shape k where k.application = note_shape.application
+      except
+      select n.object from now n
+      except
+      select l.object from left_by_hand l))
+  insert into deploy.shape (application, object, definition, version)
+  select note_shape.application, n.object, n.definition, (select deploy.edition())
+  from now n where n.object is not null and not exists (select from left_by_hand l where l.object = n.object)
+  on conflict (application, object) do update set definition = excluded.definition, seen = null, version = excluded.version
+  where (deploy.shape.definition, deploy.shape.version) is distinct from (excluded.definition, excluded.version) or deploy.shape.seen is not null
+$body$;
+comment on function deploy.note_shape(text, boolean) is
+  'Notes what there is, with what code has made or without; what was changed by hand before stays noted as it was, unless a file has changed it';
+
+create or replace function deploy.note_drift(application text) returns void
+language sql volatile
+set search_path = pg_catalog, pg_temp
+set jit = off
+as $body$
+  with now as materialized (select d.* from deploy.described(note_drift.application) d),
+  code as (
+    update deploy.object o set is_drifted = not o.is_drifted from now n
+    where o.application = note_drift.application and (n.noted).path = o.path and (n.noted).type = o.type and (n.noted).names = o.names
+      and (n.noted).arguments = o.arguments and o.is_drifted <> deploy.is_drifted(o, n.definition)),
+  made_or_changed as (
+    insert into deploy.shape (application, object, seen, version)
+    select note_drift.application, n.object, n.definition, (select deploy.edition())
+    from now n
+    where n.object is not null and exists (select from deploy.shape s where s.application = note_drift.application and s.version = (select deploy.edition()))
+    on conflict (application, object) do update set seen = excluded.seen
+    where deploy.shape.definition is distinct from excluded.seen and deploy.shape.version = excluded.version)
+  -- By EXCEPT: NOT EXISTS would look for each of thousands among thousands, as tables without statistics seem to be small.
+  update deploy.shape s set seen = 'gone'
+  where s.application = note_drift.application and s.object in (
+    select k.object from deploy.shape k
+    where k.application = note_drift.application and k.definition is not null and k.version = (select deploy.edition())
+    except
+    select n.object from now n)
+$body$;
+comment on function deploy.note_drift(text) is 'Notes, as a deployment begins, what was changed by hand';
+
+create or replace function deploy.drifted(application text) returns table (path text, object text, change text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+set jit = off
+as $body$
+  with now as materialized (select d.* from deploy.described(drifted.application) d),
+  app as (select a.* from deploy.application a where a.name = drifted.application),
+  changed as materialized (
+    select coalesce(s.object, n.object) as object,
+      case when n.object is null then 'is gone' when s.definition is null then 'was made by hand' else 'was changed' end as change
+    from (select k.* from deploy.shape k where k.application = drifted.application) s
+    full join (select w.* from now w where w.object is not null) n on n.object = s.object
+    where (s.definition is distinct from n.definition or s.object is null)
+      and exists (select from deploy.shape k where k.application = drifted.application and k.version = (select deploy.edition())))
+  select (n.noted).path, deploy.label(n.noted), case when n.definition is null then 'is gone' else 'was changed' end
+  from now n where n.object is null and deploy.is_drifted(n.noted, n.definition)
+  union all
+  select '', c.object, c.change from changed c
+  -- Columns that have come or gone are told themselves.
+  where c.object !~ ', order of columns$' or c.change = 'was changed' and not exists (
+    select from changed o where o.change <> 'was changed' and starts_with(o.object, left(c.object, -length('order of columns')) || 'column '))
+  union all
+  select '', h.type || ' ' || array_to_string(h.names, ' '), 'was made by hand'
+  from (
+    -- By EXCEPT, as above.
+    select i.type, i.names from app cross join lateral (
+      select 'route', array[r.method, r.pattern] from http.route r
+      where r.owner = pg_get_userbyid(app.owner::oid) or starts_with(r.function, quote_ident(app.schema_name) || '.')
+      union all
+      select 'handler', array[h.name] from http.handler h where h.owner = pg_get_userbyid(app.owner::oid)
+      union all
+      select 'job', array[k.name] from job.kind k where k.owner = app.owner
+      union all
+      select 'schedule', array[s.name] from job.timetable s where s.owner = app.owner) i (type, names)
+    except
+    select o.type, o.names from deploy.object o where o.application = drifted.application) h
+  order by 1, 2
+$body$;
+comment on function deploy.drifted(text) is 'What deploy.drift() returns';
+
+revoke all on function
+  deploy.describe_relations(oid), deploy.describe_types(oid), deploy.describe_functions(oid), deploy.describe_others(oid), deploy.describe(text),
+  deploy.edition(), deploy.described(text), deploy.note_shape(text, boolean)
+from public;

@@ -21,13 +21,13 @@ const SHORT: Duration = Duration::from_secs(if cfg!(feature = "long") { 120 } el
 const STEPS: usize = 10;
 
 /// Databases of one cluster, each with the application `shop`.
-struct Databases {
-    cluster: TemporaryCluster,
+pub(crate) struct Databases {
+    pub(crate) cluster: TemporaryCluster,
     made: usize,
 }
 
 impl Databases {
-    fn start() -> Databases {
+    pub(crate) fn start() -> Databases {
         let cluster = Queues::empty(&[]).cluster;
         cluster.execute("postgres", "create database empty").unwrap();
         cluster
@@ -36,14 +36,14 @@ impl Databases {
         Databases { cluster, made: 0 }
     }
 
-    fn another(&mut self) -> String {
+    pub(crate) fn another(&mut self) -> String {
         self.made += 1;
         let name = format!("made_{}", self.made);
         self.cluster.execute("postgres", &format!("create database {name} template empty")).unwrap();
         name
     }
 
-    fn drop(&self, name: &str) {
+    pub(crate) fn drop(&self, name: &str) {
         self.cluster.execute("postgres", &format!("drop database {name} with (force)")).unwrap();
     }
 
@@ -62,7 +62,7 @@ impl Databases {
         }
     }
 
-    fn deploy(&self, database: &str, files: &BTreeMap<String, String>) -> Result<(), String> {
+    pub(crate) fn deploy(&self, database: &str, files: &BTreeMap<String, String>) -> Result<(), String> {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("howdah.toml"), "name = \"shop\"\n").unwrap();
         for (path, text) in files {
@@ -80,7 +80,7 @@ impl Databases {
     }
 
     /// The schema as `pg_dump` writes it, an entry each, in an order that says nothing of when something was made.
-    fn schema(&self, database: &str) -> Vec<String> {
+    pub(crate) fn schema(&self, database: &str) -> Vec<String> {
         let program = self.cluster.installation().program("pg_dump");
         let to = self.cluster.connection_string(database).unwrap();
         let output = Command::new(program).args(["-d", &to, "-s", "-n", "shop"]).output().unwrap();

@@ -32,8 +32,15 @@ fn application() -> Application {
             "select convert_from(body, 'UTF8') = 'saw ball' from http.call('GET', '/names');\n",
         ),
     ]);
-    shop.platform.sql(&format!(
-        "create role old; create schema shop authorization old; set role old; set search_path = shop; {MIGRATION}
+    shop.platform.sql("create role old");
+    shop.platform.sql(&by_hand());
+    shop
+}
+
+/// Statements of whoever has made it.
+fn by_hand() -> String {
+    format!(
+        "create schema shop authorization old; set role old; set search_path = shop; {MIGRATION}
          create table sale (item int references item, at timestamptz default now(), constraint sale_when check (at > '2020-01-01'));
          create view priced as select id, price from item;
          create function names() returns int language sql stable return 1;
@@ -41,9 +48,8 @@ fn application() -> Application {
          create table archive (n int); create view total as select count(*) from item;
          create function by_hand(n int) returns int language sql immutable security definer return n;
          insert into item (name, kind, price) values ('saw', 'tool', 9.5), ('ball', 'toy', 3);
-         insert into sale (item) values (1), (2), (2)"
-    ));
-    shop
+         insert into sale (item) values (1), (2), (2);"
+    )
 }
 
 #[test]
@@ -112,6 +118,82 @@ fn what_is_not_as_the_migrations_make_it_is_told_and_nothing_changes() {
     assert_eq!(dump(&shop.platform, &[]), before);
     let nobody = shop.command("adopt", "postgres", &[]).args(["--to", "host=/nowhere"]).output().unwrap();
     assert!(!nobody.status.success());
+}
+
+/// More of what migrations make.
+const MORE: &str =
+    "create function twice(n int) returns int language sql immutable as $$\n  select n\n    * 2\n$$;
+create view dear as select id, name from item where price > 9;
+create function touch() returns trigger language plpgsql as $$ begin return new; end $$;
+create trigger touches before update on item for each row execute function touch();
+create policy own on item using (name = current_user);
+create materialized view counted as select count(*) as n from item;
+create unique index counted_n on counted (n);
+comment on column item.price is 'in euros';
+";
+
+#[test]
+fn what_migrations_make_besides_tables_is_compared_too() {
+    let shop = application();
+    shop.write("migrations/3.sql", MORE);
+    shop.platform.sql(&format!("drop schema shop cascade; {} {MORE}", by_hand()));
+    let planned = shop.run("adopt", &["--plan"]);
+    assert!(planned.status.success(), "{}", text(&planned.stderr));
+    for (change, told) in [
+        ("drop policy own on item", "table shop.item, policy own is missing: for all to public using"),
+        (
+            "alter policy own on item using (true)",
+            "table shop.item, policy own is for all to public using (true), and would be for all to public using ((name =",
+        ),
+        (
+            "alter table item disable trigger touches",
+            "EXECUTE FUNCTION shop.touch() disabled, and would be CREATE TRIGGER",
+        ),
+        (
+            "alter table item disable row level security",
+            "table shop.item is plain, and would be row security",
+        ),
+        ("drop trigger touches on item", "table shop.item, trigger touches is missing: CREATE TRIGGER"),
+        (
+            "create or replace function twice(n int) returns int language sql immutable as $$\n  select n\n    * 3\n$$",
+            "      -    * 2\n      +    * 3\n",
+        ),
+        (
+            "create or replace view dear as select id, name from item where price > 8",
+            "view shop.dear is another:\n",
+        ),
+        ("alter view dear set (security_barrier)", "view shop.dear is another:\n"),
+        ("drop index counted_n", "materialized view shop.counted, index counted_n is missing"),
+        ("comment on column item.price is null", "comment 'in euros'"),
+        (
+            "alter table sale drop at, add at timestamptz default now(); alter table sale drop item, add item int references item, add constraint sale_when check (at > '2020-01-01')",
+            "table shop.sale, order of columns is at, item, and would be item, at",
+        ),
+    ] {
+        shop.platform.sql(&format!("drop schema shop cascade; {} {MORE} {change}", by_hand()));
+        let error = shop.fails("adopt");
+        assert!(
+            error.contains("the database is not what the migrations make") && error.contains(told),
+            "{change}: {error}"
+        );
+    }
+    // Files of code make theirs again, whatever it was; and what they leave otherwise than migrations is right.
+    shop.write("functions/more.sql", "create or replace view dear as select id, name from item where price > 7;\nalter table item force row level security;\n");
+    shop.platform.sql(&format!("drop schema shop cascade; {} {MORE} drop policy few on shop.item; alter table shop.item force row level security", by_hand()));
+    let adopted = shop.ok("adopt");
+    assert!(adopted.ends_with("Adopted as number 1.\n"), "{adopted}");
+    assert_eq!(shop.value("select coalesce(string_agg(object || ' ' || change, '; '), '') from deploy.drift('shop') where object !~ 'by_hand|archive|total'"), "");
+}
+
+#[test]
+fn rights_that_migrations_give_and_nobody_has_are_told() {
+    let shop = application();
+    shop.write("migrations/3.sql", "grant select on item to howdah_web;\ngrant update (name) on item to howdah_web;\nrevoke usage on type kind from public;\n");
+    let told = shop.ok("adopt");
+    assert!(
+        told.contains("table shop.item lacks rights that the migrations give: howdah_web SELECT, howdah_web UPDATE of column name\n"),
+        "{told}"
+    );
 }
 
 #[test]

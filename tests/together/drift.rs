@@ -151,3 +151,50 @@ fn settings_of_who_deploys_and_of_who_asks_make_no_drift() {
         assert_eq!(shop.value(may), "falsefalsetrue", "they are taken back and given back");
     }
 }
+
+#[test]
+fn what_was_noted_in_other_words_is_compared_from_the_next_deployment_on() {
+    let shop = Application::of(&[
+        ITEMS,
+        ("functions/f.sql", "create function f() returns int language sql immutable return 1;\n"),
+    ]);
+    shop.ok("deploy");
+    // As 0.1.0 has left it.
+    shop.platform.sql(
+        "update deploy.shape set version = 15, definition = 'other words';
+         insert into deploy.shape (application, object, definition, version) values ('shop', 'table shop.item, told once', '', 15);
+         update deploy.object set definition = '15:' || md5('x');
+         create index by_hand on shop.item (name)",
+    );
+    let drift = || {
+        shop.value(
+            "select coalesce(string_agg(object || ' ' || change, '; '), 'none') from deploy.drift('shop')",
+        )
+    };
+    assert_eq!(drift(), "none");
+    shop.write("functions/g.sql", "create function g() returns int language sql immutable return 1;\n");
+    shop.ok("deploy");
+    assert_eq!(drift(), "none");
+    shop.platform.sql(
+        "drop index shop.by_hand; create or replace function shop.f() returns int language sql immutable return 2",
+    );
+    assert_eq!(drift(), "table shop.item, index by_hand is gone; function shop.f() was changed");
+}
+
+#[test]
+fn the_order_of_columns_is_told_where_none_has_come_or_gone() {
+    let shop = Application::of(&[("migrations/1.sql", "create table t (a int, b int, c int);\n")]);
+    shop.ok("deploy");
+    let drift = || {
+        shop.value(
+            "select coalesce(string_agg(object || ' ' || change, '; '), 'none') from deploy.drift('shop')",
+        )
+    };
+    shop.platform.sql("alter table shop.t drop b");
+    assert_eq!(drift(), "table shop.t, column b is gone");
+    shop.platform.sql("alter table shop.t add b int");
+    assert_eq!(drift(), "table shop.t, order of columns was changed");
+    shop.write("migrations/2.sql", "alter table t drop c;\nalter table t add c int;\n");
+    shop.ok("deploy");
+    assert_eq!(drift(), "none");
+}

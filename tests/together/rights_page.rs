@@ -31,7 +31,7 @@ fn families() -> BTreeMap<String, Family> {
 /// execute it.
 const FUNCTIONS: &str = "
 select regexp_replace(pronamespace::regnamespace || '.' || proname, '(row_type_)\\d+$', '\\1N'), prosecdef,
-       coalesce((select string_agg(setting, ';') from unnest(proconfig) setting where setting not like 'lock_timeout=%'), ''),
+       coalesce((select string_agg(setting, ';') from unnest(proconfig) setting where setting not like 'lock_timeout=%' and setting <> 'jit=off'), ''),
        lanname in ('sql', 'plpgsql') and prosqlbody is null and proname !~ '^row_type_',
        case when has_function_privilege('nobody', p.oid, 'execute') then 'everybody'
             when has_function_privilege('howdah_admin', p.oid, 'execute') then 'howdah_admin' else 'owner' end

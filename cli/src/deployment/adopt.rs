@@ -6,10 +6,11 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use cluster::postgres::Transaction;
 use folder::{Deployed, Folder, Plan};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::attempt::{leave_out, note_left_out, run_files, start};
 use super::code::Files;
+use super::comparison::{self, Aside, describe};
 use super::locks::Locks;
 use super::report::Report;
 use super::requirements::refuse_known_role;
@@ -58,9 +59,9 @@ impl Adoption<'_> {
         ))?;
         self.make_owner(&mut transaction)?;
         let mut plan = Plan::of(self.folder, &Deployed::default()).map_err(|faults| said(&faults))?;
-        let Aside { made, code, objects } = self.make_aside(&mut transaction, &plan)?;
+        let aside = self.make_aside(&mut transaction, &plan)?;
         let there = describe(&mut transaction, self.folder.manifest.schema())?;
-        Self::compare(&made, &code, &there, &report)?;
+        comparison::compare(&aside, &there, &report)?;
 
         self.tell_definers(&mut transaction, &report)?;
         transaction.execute("select deploy.hand_over($1)", &[name])?;
@@ -70,7 +71,7 @@ impl Adoption<'_> {
         if self.options.plan {
             transaction.execute("select deploy.plan()", &[])?;
         }
-        let (texts, objects) = (json!(texts).to_string(), objects.to_string());
+        let (texts, objects) = (json!(texts).to_string(), aside.objects.to_string());
         let adopt = "select deploy.adopt($1, $2::text::json, $3::text::json)";
         transaction.execute(adopt, &[name, &texts, &objects])?;
         for path in std::mem::take(&mut plan.migrations) {
@@ -177,6 +178,9 @@ impl Adoption<'_> {
         let made = describe(files.transaction, manifest.schema())?;
         files.run_due().map_err(in_empty_schema)?;
         let code = describe(files.transaction, manifest.schema())?;
+        let left = "select d.object from deploy.described($1) d where d.object is not null";
+        let left = files.transaction.query(left, &[&manifest.name])?;
+        let left = left.iter().map(|row| row.get(0)).collect();
         let objects: String = aside
             .query_one(
                 "select coalesce(pg_catalog.json_agg(o), '[]')::text from deploy.object o where o.application = $1",
@@ -186,52 +190,8 @@ impl Adoption<'_> {
         aside.rollback()?;
         let objects = serde_json::from_str(&objects)
             .map_err(|error| Failure::Said(format!("the server's answer cannot be read: {error}")))?;
-        Ok(Aside { made, code, objects })
+        Ok(Aside { made, code, left, objects })
     }
-
-    /// An error that tells all that the migrations make and is not so in the database. What only the database has stays.
-    fn compare(made: &Described, code: &Described, there: &Described, report: &Report) -> Result<(), Stop> {
-        let mut wrong = Vec::new();
-        for (object, definition) in made {
-            match there.get(object) {
-                None => wrong.push(format!("  {object} is missing: {definition}")),
-                Some(other) if other != definition => {
-                    wrong.push(format!("  {object} is {other}, and would be {definition}"));
-                }
-                Some(_) => {}
-            }
-        }
-        if !wrong.is_empty() {
-            return Err(Stop::Failed(Failure::Said(format!(
-                "the database is not what the migrations make:\n{}\nChange the one or the others, and adopt then.",
-                wrong.join("\n")
-            ))));
-        }
-        let is_made = |object: &str| made.contains_key(object) || code.contains_key(object);
-        let whole = |object: &&String| object.split_once(", ").is_none_or(|(whole, _)| is_made(whole));
-        for object in there.keys().filter(|object| !is_made(object)).filter(whole) {
-            report.say(&format!("  {object} stays, though no file makes it"));
-        }
-        Ok(())
-    }
-}
-
-/// What was made in an empty schema.
-struct Aside {
-    /// What the migrations have made.
-    made: Described,
-    /// That, and what the code has.
-    code: Described,
-    /// Which file of code has made what, as JSON.
-    objects: Value,
-}
-
-/// Definitions by what they are of.
-type Described = BTreeMap<String, String>;
-
-fn describe(transaction: &mut Transaction<'_>, schema: &str) -> Result<Described, Stop> {
-    let rows = transaction.query("select d.object, d.definition from deploy.describe($1) d", &[&schema])?;
-    Ok(rows.iter().map(|row| (row.get(0), row.get::<_, Option<String>>(1).unwrap_or_default())).collect())
 }
 
 fn in_empty_schema(stop: Stop) -> Stop {

@@ -16,6 +16,11 @@ pub(crate) struct Difference {
 }
 
 impl Difference {
+    /// Of a text that is to be another.
+    pub(crate) fn of(got: &str, wanted: &str) -> Difference {
+        Difference { operator: "=".into(), got: Some(got.into()), wanted: Some(wanted.into()) }
+    }
+
     /// Lines that begin with a line's end: both sides, or the lines in which they differ where they are long.
     pub(crate) fn describe(&self) -> String {
         let (got, wanted) = (shown(self.got.as_deref()), shown(self.wanted.as_deref()));

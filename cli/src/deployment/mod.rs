@@ -14,7 +14,7 @@
 //! - [`errors`]: what goes wrong once it is in force.
 //! - [`interrupt`]: what Ctrl-C does.
 //! - [`report`]: what is told of it.
-//! - [`adopt`]: what is there already becomes an application.
+//! - [`adopt`]: what is there already becomes an application; [`comparison`]: what differs from what the folder makes.
 //! - [`squash`]: one migration stands for many.
 //! - [`accept`]: migrations whose comments have changed.
 //! - [`history`]: deployments that were.
@@ -24,6 +24,7 @@ pub(crate) mod adopt;
 mod attempt;
 mod code;
 mod commit;
+mod comparison;
 mod difference;
 mod errors;
 pub(crate) mod history;

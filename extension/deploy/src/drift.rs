@@ -1,5 +1,5 @@
 //! What was changed by hand: what objects are is noted when they are deployed, and compared. The comparisons are functions of schema `deploy`
-//! (`sql/howdah/71-drift.sql`).
+//! (`sql/howdah/71-drift.sql`, `71-description.sql`).
 
 use session::authority::run_as_owner;
 use session::deployer::in_same_words;
@@ -14,22 +14,17 @@ pub(crate) fn note(application: &Application) {
 
 /// As it ends: notes what is there.
 pub(crate) fn note_what_is_there(application: &Application) {
-    let note = || {
-        run_as_owner(
-            "update deploy.object o set definition = d.now from deploy.definitions($1) d
-             where o.application = $1 and not o.is_drifted and (d.object).path = o.path and (d.object).type = o.type
-               and (d.object).names = o.names and (d.object).arguments = o.arguments",
-            &[application.name.as_str().into()],
-        );
-    };
-    in_same_words(note);
-    note_shape(application);
+    note_described(application, true);
 }
 
-/// Notes what the tables of an application are.
+/// Notes what is there but what files of code have made.
 pub(crate) fn note_shape(application: &Application) {
+    note_described(application, false);
+}
+
+fn note_described(application: &Application, with_code: bool) {
     let name = application.name.as_str();
-    in_same_words(|| run_as_owner("select deploy.note_shape($1)", &[name.into()]));
+    in_same_words(|| run_as_owner("select deploy.note_shape($1, $2)", &[name.into(), with_code.into()]));
 }
 
 /// Path, object, and what has become of it.

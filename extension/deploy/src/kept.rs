@@ -103,8 +103,8 @@ pub(crate) fn give_back(application: &Application) -> Result<(), PgError> {
         // As its file says it is now, and no longer.
         let note = || {
             run_as_owner(
-                "update deploy.object o set is_drifted = true, definition = deploy.definition_of(o)
-                 where o.application = $1 and o.type = $2 and o.names = $3 and o.arguments = $4",
+                "update deploy.object o set is_drifted = true, definition = d.definition from deploy.described($1) d
+                 where d.noted = o and o.application = $1 and o.type = $2 and o.names = $3 and o.arguments = $4",
                 &[application.name.as_str().into(), kind.into(), names.into(), arguments.into()],
             );
         };

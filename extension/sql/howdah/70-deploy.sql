@@ -86,7 +86,7 @@ comment on table deploy.object is 'What each file has made, as pg_identify_objec
 comment on column deploy.object.is_stale is 'Whether its file made it before and has not since; during a deployment';
 comment on column deploy.object.is_drifted is 'Whether it was changed by hand since its file ran; during a deployment';
 comment on column deploy.object.definition is
-  'What it was when it was deployed: PostgreSQL''s major version and an MD5, of deploy.definition()';
+  'What it was when it was deployed: deploy.edition() and an MD5 of its description';
 
 create table deploy.given (
   application text not null references deploy.application on delete cascade,
@@ -109,10 +109,10 @@ create table deploy.shape (
   seen text,
   version integer not null,
   primary key (application, object));
-comment on table deploy.shape is 'What migrations have made of an application''s schema, when it was last deployed';
+comment on table deploy.shape is 'What there was of an application when it was last deployed, but what its files of code have made';
 comment on column deploy.shape.definition is 'What it was; null if there was no such thing';
 comment on column deploy.shape.seen is 'What it had become by hand before a deployment; during one';
-comment on column deploy.shape.version is 'PostgreSQL''s major version';
+comment on column deploy.shape.version is 'In which words: deploy.edition()';
 
 create trigger changed after insert or update or delete or truncate on deploy.application
 for each statement execute function http.configuration_changed();
