@@ -54,8 +54,8 @@ fn one_change_among_many_routes_is_deployed_soon() {
 fn longest(platform: &Platform, statement: &str, work: impl FnOnce()) -> Duration {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
-        let mut client = platform.cluster.connect(DATABASE).unwrap();
-        let asking = scope.spawn(|| {
+        let (mut client, done) = (platform.cluster.connect(DATABASE).unwrap(), &done);
+        let asking = scope.spawn(move || {
             let mut longest = Duration::ZERO;
             while !done.load(Relaxed) {
                 let begun = Instant::now();
