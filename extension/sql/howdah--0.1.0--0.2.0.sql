@@ -70,6 +70,8 @@ begin
 end
 $body$;
 
+comment on function deploy.drift(text) is 'What was changed by hand since an application was deployed; in a deployment of it as it was when that began';
+
 create index object_by_name on deploy.object (application, type, names);
 
 create or replace function deploy.unregister_gone(application text, path text, owner text) returns setof text
@@ -534,58 +536,32 @@ $body$;
 comment on function deploy.note_shape(text, boolean) is
   'Notes what there is, with what code has made or without; what was changed by hand before stays noted as it was, unless a file has changed it';
 
-create or replace function deploy.note_drift(application text) returns void
-language sql volatile
-set search_path = pg_catalog, pg_temp
-set jit = off
-as $body$
-  with now as materialized (select d.* from deploy.described(note_drift.application) d),
-  code as (
-    update deploy.object o set is_drifted = not o.is_drifted from now n
-    where o.application = note_drift.application and (n.noted).path = o.path and (n.noted).type = o.type and (n.noted).names = o.names
-      and (n.noted).arguments = o.arguments and o.is_drifted <> deploy.is_drifted(o, n.definition)),
-  made_or_changed as (
-    insert into deploy.shape (application, object, seen, version)
-    select note_drift.application, n.object, n.definition, (select deploy.edition())
-    from now n
-    where n.object is not null and exists (select from deploy.shape s where s.application = note_drift.application and s.version = (select deploy.edition()))
-    on conflict (application, object) do update set seen = excluded.seen
-    where deploy.shape.definition is distinct from excluded.seen and deploy.shape.version = excluded.version)
-  -- By EXCEPT: NOT EXISTS would look for each of thousands among thousands, as tables without statistics seem to be small.
-  update deploy.shape s set seen = 'gone'
-  where s.application = note_drift.application and s.object in (
-    select k.object from deploy.shape k
-    where k.application = note_drift.application and k.definition is not null and k.version = (select deploy.edition())
-    except
-    select n.object from now n)
-$body$;
-comment on function deploy.note_drift(text) is 'Notes, as a deployment begins, what was changed by hand';
-
-create or replace function deploy.drifted(application text) returns table (path text, object text, change text)
+create function deploy.differences(application text)
+returns table (noted deploy.object, path text, object text, change text, is_told boolean, is_shape boolean, now text)
 language sql stable
 set search_path = pg_catalog, pg_temp
 set jit = off
 as $body$
-  with now as materialized (select d.* from deploy.described(drifted.application) d),
-  app as (select a.* from deploy.application a where a.name = drifted.application),
+  with now as materialized (select d.* from deploy.described(differences.application) d),
+  app as (select a.* from deploy.application a where a.name = differences.application),
   changed as materialized (
-    select coalesce(s.object, n.object) as object,
+    select coalesce(s.object, n.object) as object, n.definition,
       case when n.object is null then 'is gone' when s.definition is null then 'was made by hand' else 'was changed' end as change
-    from (select k.* from deploy.shape k where k.application = drifted.application) s
+    from (select k.* from deploy.shape k where k.application = differences.application) s
     full join (select w.* from now w where w.object is not null) n on n.object = s.object
     where (s.definition is distinct from n.definition or s.object is null)
-      and exists (select from deploy.shape k where k.application = drifted.application and k.version = (select deploy.edition())))
-  select (n.noted).path, deploy.label(n.noted), case when n.definition is null then 'is gone' else 'was changed' end
+      and exists (select from deploy.shape k where k.application = differences.application and k.version = (select deploy.edition())))
+  select n.noted, (n.noted).path, deploy.label(n.noted), case when n.definition is null then 'is gone' else 'was changed' end, true, false, n.definition
   from now n where n.object is null and deploy.is_drifted(n.noted, n.definition)
   union all
-  select '', c.object, c.change from changed c
   -- Columns that have come or gone are told themselves.
-  where c.object !~ ', order of columns$' or c.change = 'was changed' and not exists (
-    select from changed o where o.change <> 'was changed' and starts_with(o.object, left(c.object, -length('order of columns')) || 'column '))
+  select null, '', c.object, c.change, c.object !~ ', order of columns$' or c.change = 'was changed' and not exists (
+    select from changed o where o.change <> 'was changed' and starts_with(o.object, left(c.object, -length('order of columns')) || 'column ')), true, c.definition
+  from changed c
   union all
-  select '', h.type || ' ' || array_to_string(h.names, ' '), 'was made by hand'
+  select null, '', h.type || ' ' || array_to_string(h.names, ' '), 'was made by hand', true, false, null
   from (
-    -- By EXCEPT, as above.
+    -- By EXCEPT: NOT EXISTS would look for each of thousands among thousands, as tables without statistics seem to be small.
     select i.type, i.names from app cross join lateral (
       select 'route', array[r.method, r.pattern] from http.route r
       where r.owner = pg_get_userbyid(app.owner::oid) or starts_with(r.function, quote_ident(app.schema_name) || '.')
@@ -596,12 +572,44 @@ as $body$
       union all
       select 'schedule', array[s.name] from job.timetable s where s.owner = app.owner) i (type, names)
     except
-    select o.type, o.names from deploy.object o where o.application = drifted.application) h
-  order by 1, 2
+    select o.type, o.names from deploy.object o where o.application = differences.application) h
+$body$;
+comment on function deploy.differences(text) is
+  'What is not as it was noted: an object of a file of code, or something of the shape and what it is now; and whether people are told'
+;
+
+drop function deploy.note_drift(text);
+create function deploy.note_drift(application text) returns table (path text, object text, change text)
+language sql volatile
+set search_path = pg_catalog, pg_temp
+set jit = off
+as $body$
+  with found as materialized (select d.* from deploy.differences(note_drift.application) d),
+  code as (
+    update deploy.object o set is_drifted = not o.is_drifted
+    where o.application = note_drift.application and o.is_drifted <> ((o.path, o.type, o.names, o.arguments) in (
+      select (f.noted).path, (f.noted).type, (f.noted).names, (f.noted).arguments from found f where (f.noted).path is not null))),
+  shape as (
+    insert into deploy.shape (application, object, seen, version)
+    select note_drift.application, f.object, coalesce(f.now, 'gone'), (select deploy.edition()) from found f where f.is_shape
+    on conflict (application, object) do update set seen = excluded.seen)
+  select f.path, f.object, f.change from found f where f.is_told order by 1, 2
+$body$;
+comment on function deploy.note_drift(text) is 'Notes, as a deployment begins, what was changed by hand, and returns it';
+
+create or replace function deploy.drifted(application text) returns table (path text, object text, change text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $body$
+  select d.path, d.object, d.change from deploy.differences(drifted.application) d where d.is_told order by 1, 2
 $body$;
 comment on function deploy.drifted(text) is 'What deploy.drift() returns';
 
 revoke all on function
-  deploy.describe_relations(oid), deploy.describe_types(oid), deploy.describe_functions(oid), deploy.describe_others(oid), deploy.describe(text),
+  deploy.describe_relations(oid), deploy.differences(text), deploy.note_drift(text), deploy.describe_types(oid), deploy.describe_functions(oid), deploy.describe_others(oid), deploy.describe(text),
   deploy.edition(), deploy.described(text), deploy.note_shape(text, boolean)
 from public;
+
+create or replace function http.registration_path() returns text
+language c stable
+as 'MODULE_PATHNAME', 'howdah_registration_path';

@@ -209,12 +209,13 @@ fn who_has_planned_before_another_deployed_plans_again() {
     let shop = Application::of(&[FUNCTION]);
     shop.ok("deploy");
     let mut other = shop.platform.session();
-    // What a deployment looks at between what is deployed and its begin.
-    other.batch_execute("begin; lock table deploy.shape in access exclusive mode").unwrap();
+    // A deployment looks at it between what is deployed and its begin.
+    other.batch_execute("begin; lock table pg_catalog.pg_extension in access exclusive mode").unwrap();
     thread::scope(|scope| {
         shop.write("functions/two.sql", "create function two() returns int language sql return 2;\n");
         let late = scope.spawn(|| shop.run("deploy", &["--lock-timeout", "60"]));
-        let waits = "pg_stat_activity where wait_event_type = 'Lock' and query like '%deploy.drift%'";
+        let waits =
+            "pg_stat_activity where wait_event_type = 'Lock' and query like '%pg_available_extensions%'";
         wait_for("it waits", || shop.platform.count(waits) == 1);
         other
             .batch_execute(

@@ -65,26 +65,26 @@ struct Prepared {
     plan: Plan,
     /// Tests that do not run in the transaction.
     left_out: Vec<String>,
-    /// Changes by hand that are taken back.
-    repaired: Vec<Drift>,
-    /// The others.
-    drift: Vec<Drift>,
 }
 
 impl Attempt<'_> {
     /// Runs the files in a transaction, which the caller ends.
     pub(crate) fn run(&self, transaction: &mut Transaction<'_>, report: &mut Report) -> Result<Done, Stop> {
-        let Prepared { folder, earlier, deployed, plan, left_out, repaired, drift } =
-            self.prepare(transaction)?;
-        if plan.is_same && repaired.is_empty() {
-            self.tell_postponed(report);
-            report.drift(drift);
-            return Ok(Done::Same(deployed.number));
+        let Prepared { folder, earlier, deployed, plan, left_out } = self.prepare(transaction)?;
+        if plan.is_same {
+            let (repaired, drift) = self.drift(transaction, &folder, &deployed)?;
+            if repaired.is_empty() {
+                self.tell_postponed(report);
+                report.drift(drift);
+                return Ok(Done::Same(deployed.number));
+            }
         }
         if !plan.is_same && !self.options.back && matches!(self.source, Source::Folder(_)) {
             refuse_earlier(transaction, &folder, &deployed, self.options)?;
         }
         let number = self.begin(transaction, &folder, earlier.as_deref(), deployed.number)?;
+        // The server has noted it as the deployment began.
+        let (repaired, drift) = self.drift(transaction, &folder, &deployed)?;
         let back = earlier.map(|of| format!(" brings back {of}")).unwrap_or_default();
         report.say(&format!("{} {number}{back}:", folder.manifest.name));
         self.account_for_others(transaction, &folder, &plan, report)?;
@@ -121,11 +121,21 @@ impl Attempt<'_> {
         let mut plan = Plan::of(&folder, &deployed).map_err(|faults| said(&faults))?;
         plan.migrations.retain(|path| !self.postponed.contains_key(path));
         let left_out = leave_out(&mut plan, self.options.tests.unwrap_or(Tests::Inside));
-        let asks = deployed.number > 0 && !self.options.passes_over_drift;
-        let drift = if asks { drift(transaction, &folder.manifest.name)? } else { Vec::new() };
-        let (repaired, drift) =
-            drift.into_iter().partition(|one| self.options.repair && folder.files.contains_key(&one.path));
-        Ok(Prepared { folder, earlier, deployed, plan, left_out, repaired, drift })
+        Ok(Prepared { folder, earlier, deployed, plan, left_out })
+    }
+
+    /// Changes by hand: those that are taken back, and the others.
+    fn drift(
+        &self,
+        transaction: &mut Transaction<'_>,
+        folder: &Folder,
+        deployed: &Deployed,
+    ) -> Result<(Vec<Drift>, Vec<Drift>), Stop> {
+        if deployed.number == 0 || self.options.passes_over_drift {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let is_repaired = |one: &Drift| self.options.repair && folder.files.contains_key(&one.path);
+        Ok(drift(transaction, &folder.manifest.name)?.into_iter().partition(is_repaired))
     }
 
     /// Begins the deployment; its number.

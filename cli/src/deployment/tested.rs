@@ -12,7 +12,7 @@ use super::report::Report;
 use super::request::Run;
 use super::server::Stop;
 use super::source::Source;
-use crate::arguments::{Deploy, Tests};
+use crate::arguments::Tests;
 use crate::connection::begin;
 use crate::failure::{Failure, Result};
 
@@ -45,8 +45,7 @@ impl Run<'_> {
     fn is_due(&self) -> Result<bool> {
         let mut client = self.address.connect()?;
         let mut transaction = begin(&mut client)?;
-        let options = &Deploy { passes_over_drift: true, ..self.options.clone() };
-        let (address, source, end) = (self.address, self.source, self.end);
+        let (address, source, options, end) = (self.address, self.source, self.options, self.end);
         let attempt = Attempt { address, source, options, end, key: "", postponed: &BTreeMap::new() };
         let is_due = match attempt.is_due(&mut transaction) {
             Ok(is_due) => is_due || options.repair,

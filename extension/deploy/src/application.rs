@@ -147,6 +147,27 @@ impl Deployment {
         CURRENT.set(Some(Deployment { application, number, transaction }));
     }
 
+    /// Whether the transaction is a deployment of an application.
+    pub(crate) fn is_of(application: &str) -> bool {
+        // SAFETY: reads a variable of this process.
+        let transaction = unsafe { pg_sys::GetTopTransactionIdIfAny() };
+        let current = CURRENT.with_borrow(|current| current.clone());
+        current.is_some_and(|current| {
+            current.transaction == transaction
+                && current.application.name == application
+                && current.is_begun()
+        })
+    }
+
+    /// Whether no savepoint has taken it back, with its lock.
+    fn is_begun(&self) -> bool {
+        let is_begun = value_as_owner::<bool>(
+            "select true from deploy.deployment d where d.application = $1 and d.number = $2",
+            &[self.application.name.as_str().into(), self.number.into()],
+        );
+        is_begun.is_some()
+    }
+
     /// The deployment that the transaction is; an error if it is none, or the current user may not become the owner.
     pub(crate) fn current() -> Deployment {
         // SAFETY: reads a variable of this process.
@@ -158,12 +179,7 @@ impl Deployment {
                 "this transaction is no deployment: call deploy.start() before",
             );
         };
-        // A savepoint may have taken it back, with its lock.
-        let is_begun = value_as_owner::<bool>(
-            "select true from deploy.deployment d where d.application = $1 and d.number = $2",
-            &[deployment.application.name.as_str().into(), deployment.number.into()],
-        );
-        if is_begun.is_none() {
+        if !deployment.is_begun() {
             refuse(
                 PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                 "the deployment was rolled back: call deploy.start() again",

@@ -203,7 +203,8 @@ impl File<'_> {
     /// An error if what it has made is not its to make.
     fn refuse_unfit(&self, made: &[Made]) {
         let refused = self.refuse_objects(made).and_then(|()| self.refuse_lasting(made));
-        let refused = refused.and_then(|()| self.refuse_drops());
+        let has_dropped = made.iter().any(|one| matches!(one, Made::Dropped(..)));
+        let refused = refused.and_then(|()| if has_dropped { self.refuse_drops() } else { Ok(()) });
         refused.unwrap_or_else(|error| unwind(error));
     }
 

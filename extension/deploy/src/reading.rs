@@ -9,7 +9,7 @@ use session::authority::{current_user, name_of, rows_as_owner};
 use session::deployer::in_same_words;
 
 use super::application::Application;
-use super::drift::{APPLICATIONS, DRIFT};
+use super::drift::{self, APPLICATIONS};
 use super::outside::STEPS;
 
 sql_function!(
@@ -17,7 +17,13 @@ sql_function!(
     deploy_drift_wrapper,
     |call| {
         let application = Application::required(call.need_text(0, "application"));
-        in_same_words(|| give_rows(call, DRIFT, &[application.name.as_str().into()], three_texts))
+        let returned = Returned::declared(call);
+        for change in drift::of(&application) {
+            let mut values = change.map(pgrx::IntoDatum::into_datum);
+            // SAFETY: the declaration has these columns.
+            unsafe { returned.add_values(&mut values) };
+        }
+        returned.done()
     }
 );
 

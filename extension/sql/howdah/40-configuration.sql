@@ -83,12 +83,8 @@ select pg_catalog.pg_extension_config_dump('http.listener', '');
 -- else can write the tables: ARCHITECTURE.md, "Whose code runs as whom".
 
 create function http.registration_path() returns text
-language sql stable
-return (
-  select pg_catalog.string_agg(pg_catalog.quote_ident(name), ', ' order by place) operator(pg_catalog.||) ', pg_temp'
-  from pg_catalog.unnest(pg_catalog.current_schemas(false)) with ordinality as path (name, place)
-  -- A session's own has a number, by which it is another session's next.
-  where not pg_catalog.starts_with(name::pg_catalog.text, 'pg_temp'));
+language c stable
+as 'MODULE_PATHNAME', 'howdah_registration_path';
 comment on function http.registration_path() is 'The schemas of the search_path without those for what is temporary, and pg_temp last';
 
 create function http.route(

@@ -232,7 +232,7 @@ comment on function deploy.address(text, text[], text[]) is 'Where an object is 
 create function deploy.drift(application text) returns table (path text, object text, change text)
 language c stable strict
 as 'MODULE_PATHNAME', 'deploy_drift_wrapper';
-comment on function deploy.drift(text) is 'What was changed by hand since an application was deployed';
+comment on function deploy.drift(text) is 'What was changed by hand since an application was deployed; in a deployment of it as it was when that began';
 
 create function deploy.state(application text) returns json
 language c stable strict

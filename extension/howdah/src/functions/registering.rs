@@ -4,11 +4,12 @@
 //! the caller; a statement is analysed as the role that is to run it, as analysing runs what users have made: domains in its
 //! constants, say. Only the rows are written as the extension's owner, by fixed texts.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 
 use deploy::recorder::{Registered, note_kept, note_registered};
 use pg::entry::{Call, sql_function};
 use pg::refuse::{refuse, refuse_with_hint};
+use pg::text::string;
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
@@ -47,6 +48,25 @@ sql_function!(
         let note = if is_same { note_kept } else { note_registered };
         note(Registered::Route, &[&method, pattern]);
         Datum::null()
+    }
+);
+
+sql_function!(
+    /// `http.registration_path()`: the schemas of the search_path but those for what is temporary, and pg_temp last. A session's own has a
+    /// number, by which it is another session's next.
+    howdah_registration_path,
+    |call| {
+        // SAFETY: inside a transaction; a list of schemas, of which one may be gone by now.
+        let names = unsafe {
+            let schemas = pgrx::PgList::<Oid>::from_pg(pg_sys::fetch_search_path(false));
+            schemas
+                .iter_oid()
+                .map(|schema| pg_sys::get_namespace_name(schema))
+                .filter(|name| !name.is_null() && !CStr::from_ptr(*name).to_bytes().starts_with(b"pg_temp"))
+                .map(|name| string(pg_sys::quote_identifier(name)))
+                .collect::<Vec<_>>()
+        };
+        if names.is_empty() { call.null() } else { call.give(names.join(", ") + ", pg_temp") }
     }
 );
 
