@@ -15,6 +15,7 @@ mod together {
     mod arguments;
     mod caching;
     mod calls;
+    mod changed_code;
     mod changes;
     mod commits;
     mod contrib;

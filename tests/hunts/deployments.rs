@@ -73,6 +73,22 @@ impl Databases {
         self.run("deploy", database, &["--app", &folder.path().to_string_lossy(), "--back"])
     }
 
+    /// Puts a row into each table that takes one; how many each has by now, by its oid and name.
+    fn fill(&self, database: &str, number: usize) -> BTreeMap<u32, (String, i64)> {
+        let mut client = self.cluster.connect(database).unwrap();
+        let tables = client
+            .query("select c.oid, c.oid::regclass::text from pg_class c where c.relnamespace = to_regnamespace('shop') and c.relkind in ('r', 'p')", &[])
+            .unwrap();
+        let count = |row: &cluster::postgres::Row| {
+            let (number_of, name): (u32, String) = (row.get(0), row.get(1));
+            // A part of a table takes others, or none.
+            let _ = client.batch_execute(&format!("insert into {name} (id) values ({number})"));
+            let rows: i64 = client.query_one(&format!("select count(*) from {name}"), &[]).unwrap().get(0);
+            (number_of, (name, rows))
+        };
+        tables.iter().map(count).collect()
+    }
+
     /// The number of the last deployment.
     fn last_number(&self, database: &str) -> i64 {
         let query = "select max(number)::bigint from deploy.deployment";
@@ -113,10 +129,12 @@ fn step_by_step_is_as_at_once() {
     let mut databases = Databases::start();
     let mut hunt = Hunt::begin("deployments", SHORT);
     let (mut deployed, mut refused, mut rolled_back, mut by_history) = (0, 0, 0, 0);
+    let mut filled = 0;
     while let Some(mut random) = hunt.next_round() {
         let grown = databases.another();
         let mut world = World::new();
         let mut history: BTreeMap<i64, World> = BTreeMap::new();
+        let mut rows = BTreeMap::new();
         for step in 0..STEPS {
             let before = world.clone();
             let numbers: Vec<i64> = history.keys().copied().rev().skip(1).collect();
@@ -154,6 +172,25 @@ fn step_by_step_is_as_at_once() {
                         "{}\nA fresh database has {missing:#?}\nThis one has {more:#?}",
                         shown()
                     );
+                    let migrates = |files: &BTreeMap<String, String>| {
+                        files.keys().filter(|path| path.starts_with("migrations/")).count()
+                    };
+                    let is_code = migrates(&files) == migrates(&before.files());
+                    let now = databases.fill(&grown, step);
+                    for (table, (name, count)) in &rows {
+                        match now.get(table) {
+                            Some((_, kept)) => {
+                                assert!(
+                                    kept >= count,
+                                    "{}\n{name} had {count} rows, and has {kept}",
+                                    shown()
+                                );
+                            }
+                            None => assert!(!is_code, "{}\n{name} is gone, with {count} rows", shown()),
+                        }
+                    }
+                    filled += now.values().filter(|(_, count)| *count > 0).count();
+                    rows = now;
                     deployed += 1;
                     rolled_back += usize::from(earlier.is_some());
                     let number = databases.last_number(&grown);
@@ -181,5 +218,6 @@ fn step_by_step_is_as_at_once() {
     println!(
         "{deployed} deployed, {rolled_back} of them rolled back, {refused} refused; {by_history} that a fresh database refuses"
     );
+    assert!(filled > deployed, "most tables have no rows");
     assert!(deployed > 2 * (refused + by_history), "too much of what it tries cannot be deployed");
 }

@@ -249,9 +249,12 @@ fn stage_with_other_versions(into: &Path) -> String {
 
 #[test]
 fn a_populated_database_changes_versions_under_load() {
-    let stage = tempfile::tempdir().unwrap();
-    let version = stage_with_other_versions(stage.path());
-    let platform = Platform::of_stage(Some(stage.path().to_owned()), &[("howdah.databases", "app, older")]);
+    // The templates of its clusters are beside it.
+    let folder = tempfile::tempdir().unwrap();
+    let stage = folder.path().join("stage");
+    fs::create_dir(&stage).unwrap();
+    let version = stage_with_other_versions(&stage);
+    let platform = Platform::of_stage(Some(stage), &[("howdah.databases", "app, older")]);
     platform.sql(ROUTES);
     with_jobs(&platform);
     let (over, answered) = (AtomicBool::new(false), AtomicU64::new(0));

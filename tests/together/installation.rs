@@ -33,11 +33,14 @@ fn what_is_installed_serves_and_can_be_taken_out_again() {
     assert_eq!(names(&found), names(&files(&staged)));
 
     // A server that has these files serves.
-    let copy = tempfile::tempdir().unwrap();
+    // The templates of its clusters are beside it.
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("stage");
+    fs::create_dir(&copy).unwrap();
     for file in &found {
-        fs::copy(file, copy.path().join(file.file_name().unwrap())).unwrap();
+        fs::copy(file, copy.join(file.file_name().unwrap())).unwrap();
     }
-    let platform = Platform::of_stage(Some(copy.path().to_owned()), &[]);
+    let platform = Platform::of_stage(Some(copy), &[]);
     platform.sql(
         "create function hello() returns text language sql return 'hello';
          select http.route('GET', '/hello', 'hello')",

@@ -75,6 +75,7 @@ const TELL_NOTHING: &[&str] = &[
     "http.as_location(text)",
     "http.cookie_text(text,text,text,text,integer,boolean,boolean,text)",
     "http.escape(text)",
+    "http.registration_path()",
     "http.url_encode(text)",
     "http.is_draining()",
     "queue.allows(text,text)",

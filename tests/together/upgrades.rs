@@ -126,12 +126,15 @@ fn expect_equal(what: &str, updated: &BTreeSet<String>, new: &BTreeSet<String>) 
 
 #[test]
 fn a_database_of_each_release_becomes_one_of_this_version_and_keeps_what_it_has() {
-    let stage = tempfile::tempdir().unwrap();
-    stage_with_releases(stage.path());
+    // The templates of its clusters are beside it.
+    let folder = tempfile::tempdir().unwrap();
+    let stage = folder.path().join("stage");
+    fs::create_dir(&stage).unwrap();
+    stage_with_releases(&stage);
     let releases = releases();
     let served: Vec<_> = releases.iter().map(|release| database(release)).collect();
     let served = format!("app, {}", served.join(", "));
-    let platform = Platform::of_stage(Some(stage.path().to_owned()), &[("howdah.databases", &served)]);
+    let platform = Platform::of_stage(Some(stage), &[("howdah.databases", &served)]);
     platform.sql("create role users_owner");
     let (new, new_facts) = (members(&platform.cluster, "app"), facts(&mut platform.session()));
     for release in &releases {

@@ -16,7 +16,7 @@ use super::requirements::{find_or_make, refuse_missing, require_roles};
 use super::server::{Drift, Finished, Ran, Stop, call, drift, refuse_problems, state};
 use super::source::Source;
 use super::target::said;
-use super::watcher::{Seen, Session, Watcher};
+use super::watcher::{Seen, Session, TooLong, Watcher};
 use crate::arguments::{Deploy, Tests};
 use crate::connection::{Address, NOTICED, begin, settings_for};
 use crate::failure::Failure;
@@ -219,8 +219,13 @@ impl Attempt<'_> {
         seen: Seen,
         longest: Option<(String, Duration)>,
     ) -> Result<Finished, Stop> {
-        if let Some(lock) = seen.too_long {
+        if let Some(TooLong { lock, holder }) = seen.too_long {
             let limit = self.options.locks.as_secs_f64();
+            if let Some(holder) = holder {
+                return Err(Stop::Again(format!(
+                    "others were kept from {lock} for {limit} s, as it waited for that itself: {holder} was in the way"
+                )));
+            }
             let longest = longest.filter(|(_, took)| *took > SAID).map(|(what, took)| {
                 let tests = if Kind::of(&what) == Some(Kind::Test) { "; see --tests" } else { "" };
                 format!("; {what} took {:.1} s{tests}", took.as_secs_f64())

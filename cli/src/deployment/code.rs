@@ -197,7 +197,8 @@ impl<'a, 't> Files<'a, 't> {
             });
         }
         refuse_problems(&taken.problems)?;
-        self.locks.look(self.transaction, path)?;
+        let place = if path.is_empty() { "what no file makes any more" } else { path };
+        self.locks.look(self.transaction, place)?;
         let is_here = |path: &String| self.folder.files.contains_key(path);
         self.due.extend(taken.paths.into_iter().filter(is_here));
         Ok(taken.removed)

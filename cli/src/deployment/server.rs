@@ -108,12 +108,13 @@ impl FileError {
         self.sqlstate == "57014"
     }
 
-    /// Whether PostgreSQL will not replace what is there: another result, other columns, another kind of object.
+    /// Whether PostgreSQL will not replace what is there: another result, other columns, another kind of object. Of text search its
+    /// own catalogs say so.
     pub(crate) fn is_of_replacing(&self) -> bool {
         matches!(
             &*self.sqlstate,
             "42P13" | "42P16" | "42723" | "42710" | "42P07" | "42809" | "2BP01" | "0A000"
-        )
+        ) || self.sqlstate == "23505" && self.message.contains("pg_ts_")
     }
 
     /// As a compiler tells it: file, line, message, the lines around.

@@ -39,7 +39,15 @@ pub(crate) struct Seen {
     /// Who has kept the deployment from a lock, last.
     pub(crate) holder: Option<String>,
     /// For which of its locks others have waited for too long. It was cancelled.
-    pub(crate) too_long: Option<String>,
+    pub(crate) too_long: Option<TooLong>,
+}
+
+/// A lock for which others have waited.
+#[derive(Clone)]
+pub(crate) struct TooLong {
+    pub(crate) lock: String,
+    /// Who has it, where the deployment waits for it itself and the others behind it.
+    pub(crate) holder: Option<String>,
 }
 
 /// The session that looks. It ends with this.
@@ -83,6 +91,8 @@ impl Watcher {
                     since = None;
                     continue;
                 };
+                let holder = seen.holder.clone().filter(|_| look.waits);
+                let lock = TooLong { lock, holder };
                 if since.get_or_insert_with(Instant::now).elapsed() > longest {
                     seen.too_long.get_or_insert(lock);
                     drop(seen);
@@ -119,6 +129,8 @@ struct Look {
     holder: Option<String>,
     /// What others wait for.
     lock: Option<String>,
+    /// Whether the deployment waits for it itself.
+    waits: bool,
 }
 
 fn look(client: &mut Client, pid: i32, relations: &[u32]) -> Result<Look, cluster::postgres::Error> {
@@ -141,9 +153,17 @@ fn look(client: &mut Client, pid: i32, relations: &[u32]) -> Result<Look, cluste
                 where t.locktype = 'tuple' and t.pid = w.pid and t.granted limit 1), '')
             from pg_catalog.pg_locks w join pg_catalog.pg_locks l on l.transactionid = w.transactionid
             where w.locktype = 'transactionid' and not w.granted and l.pid = $1 and l.granted
-            order by 1 desc limit 1))",
+            order by 1 desc limit 1)),
+           -- Who comes after it in the queue for a lock waits as long as it does.
+           (select pg_catalog.format('%s (%s)', c.oid::pg_catalog.regclass, l.mode)
+            from k l join pg_catalog.pg_class c on c.oid = l.relation
+            where l.pid = $1 and not l.granted and l.relation = any ($3::pg_catalog.oid[])
+              and exists (
+                select from k w where w.database = l.database and w.relation = l.relation and not w.granted and w.pid <> l.pid
+                  and $1 = any (pg_catalog.pg_blocking_pids(w.pid))))",
         &[&pid, &&MODES[..], &relations],
     )?;
     transaction.commit()?;
-    Ok(Look { holder: row.get(0), lock: row.get(1) })
+    let (locked, awaited): (Option<String>, Option<String>) = (row.get(1), row.get(2));
+    Ok(Look { holder: row.get(0), waits: locked.is_none() && awaited.is_some(), lock: locked.or(awaited) })
 }

@@ -155,7 +155,12 @@ fn in_parallel(copies: &Copies, trials: &[Trial], tell: &(dyn Fn(&Outcome) + Syn
                 };
                 let outcome = trial.run(copies, &mut client);
                 if client.is_closed() {
-                    client = copies.connect(address)?;
+                    client = copies.connect(address).map_err(|failure| {
+                        let name = trial.name();
+                        Failure::Said(format!(
+                            "{name}: the server ended while this ran, or a test beside it: {failure}"
+                        ))
+                    })?;
                 }
                 tell(&outcome);
                 outcomes.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((place, outcome));

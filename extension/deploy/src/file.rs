@@ -9,6 +9,7 @@ use folder::files::makes_no_objects;
 use pg::entry::Call;
 use pg::guard::{PgError, unwind};
 use pg::refuse::{refuse, refuse_with_hint};
+use pgrx::pg_sys::Oid;
 use pgrx::prelude::*;
 use serde_json::{Value, json};
 use session::authority::{name_of, refuse_restricted, rows_as_owner, run_as_owner, value_as_owner};
@@ -250,10 +251,39 @@ impl File<'_> {
                     self.path
                 ),
             )
+        } else if let Some(what) = self.altered_of_migrations(made) {
+            (
+                format!("{} alters {what}, which no file of code has made", self.path),
+                "That would last when the file says so no more: say it in a migration.".into(),
+            )
         } else {
             return Ok(());
         };
         Err(PgError { sqlstate: *b"55000", message, hint: Some(hint), ..PgError::default() })
+    }
+
+    /// An object that it has altered and that neither it nor another file of code has made, nor what it is a part of.
+    fn altered_of_migrations(&self, made: &[Made]) -> Option<String> {
+        let altered = made.iter().filter_map(|one| match one {
+            Made::Altered(class, number) if !self.is_migration() => Some((*class, *number)),
+            _ => None,
+        });
+        let (classes, numbers): (Vec<Oid>, Vec<Oid>) = altered.unzip();
+        if classes.is_empty() {
+            return None;
+        }
+        let new = recorder::since(0).into_iter().filter_map(|one| match one {
+            Made::Object(class, number, _) => Some((class, number)),
+            _ => None,
+        });
+        let (new_classes, new_numbers): (Vec<Oid>, Vec<Oid>) = new.unzip();
+        let name = self.deployment.application.name.as_str();
+        let found = rows_as_owner(
+            OF_MIGRATIONS,
+            &[name.into(), classes.into(), numbers.into(), new_classes.into(), new_numbers.into()],
+            |row| row.get::<String>(1).ok()?,
+        );
+        found.into_iter().next()
     }
 
     /// An object that it has altered and another file has made: what, and which file.
@@ -351,6 +381,22 @@ impl File<'_> {
         );
     }
 }
+
+/// Altered objects that are neither new nor of a file of code, and are no part of such.
+const OF_MIGRATIONS: &str = "select format('%s %s', i.type, replace(i.identity, 'pg_catalog.', ''))
+    from unnest($2::oid[], $3::oid[]) a (class, number)
+    cross join lateral pg_identify_object(a.class, a.number, 0) i
+    where i.identity is not null and not exists (
+      select from (
+        select a.class, a.number
+        union all
+        select p.refclassid, p.refobjid from pg_depend p
+        where p.classid = a.class and p.objid = a.number and p.deptype in ('a', 'i')) w (class, number)
+      where (w.class, w.number) in (select n.class, n.number from unnest($4::oid[], $5::oid[]) n (class, number))
+        or exists (
+          select from pg_identify_object_as_address(w.class, w.number, 0) k
+          join deploy.object o on o.application = $1 and o.type = k.type and o.names = k.object_names and o.arguments = k.object_args))
+    limit 1";
 
 /// What was made, for people. Routes are registered in each deployment: those that are as before are left out.
 pub(crate) fn descriptions(application: &Application, made: &[Made]) -> Vec<String> {

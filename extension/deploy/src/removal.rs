@@ -146,7 +146,18 @@ const DEPENDENTS: &str = concat!(
       union all
       select case c.relkind when 'c' then 'pg_type'::regclass else 'pg_class'::regclass end::oid,
         case c.relkind when 'c' then c.reltype else c.oid end
-      from pg_class c where d.classid = 'pg_class'::regclass and c.oid = d.objid and c.relkind in ('v', 'm', 'c')) v (class, number) on true
+      from pg_class c where d.classid = 'pg_class'::regclass and c.oid = d.objid and c.relkind in ('v', 'm', 'c')
+      union all
+      -- A constraint or a default goes with what it is of, if that goes, or a file has made it.
+      select w.class, w.number from (
+        select case k.contypid when 0 then 'pg_class'::regclass else 'pg_type'::regclass end::oid, greatest(k.contypid, k.conrelid)
+        from pg_constraint k where d.classid = 'pg_constraint'::regclass and k.oid = d.objid
+        union all
+        select 'pg_class'::regclass, f.adrelid from pg_attrdef f where d.classid = 'pg_attrdef'::regclass and f.oid = d.objid) w (class, number)
+      where (w.class, w.number) = ($2, $3) or exists (
+        select from pg_identify_object_as_address(w.class, w.number, 0) i
+        join deploy.object o on o.application = $1 and o.type = i.type and o.names = i.object_names and o.arguments = i.object_args)) v (class, number)
+      on true
     where (coalesce(v.class, d.classid), coalesce(v.number, d.objid)) <> ($2::oid, $3::oid)
       and d.classid || ' ' || d.objid <> all (part.whole)
       and (d.deptype = 'n' or d.deptype = 'a' and not ",
