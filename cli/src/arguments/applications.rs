@@ -86,7 +86,7 @@ pub(crate) struct Jobs {
 /// Where tests run when something is deployed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Tests {
-    /// Before anything is locked, as howdah test runs them; those in tests/live/ in the transaction, too.
+    /// Before anything is locked, as howdah test runs them; those in tests/live/ in the transaction instead.
     Before,
     /// All in the transaction, on the rows that the database has, while others wait for what is locked.
     Inside,

@@ -159,7 +159,10 @@ fn dump(cluster: &TemporaryCluster, database: &str, arguments: &[&str]) -> Resul
     }
     let text = String::from_utf8(output.stdout)
         .map_err(|error| Failure::Said(format!("pg_dump has written no UTF-8: {error}")))?;
-    let word = text.lines().find_map(|line| line.strip_prefix("\\restrict ")).map(str::to_owned);
+    // It stands above all statements, where no row is.
+    let is_head = |line: &&str| line.is_empty() || line.starts_with("--") || line.starts_with("\\restrict ");
+    let word = text.lines().take_while(is_head).find_map(|line| line.strip_prefix("\\restrict "));
+    let word = word.map(str::to_owned);
     let Some(word) = word else { return Ok(text) };
     let is_command = |line: &&str| {
         let line = line.trim_end_matches('\n');

@@ -58,6 +58,8 @@ thread_local! {
     static SAID: RefCell<Vec<Said>> = const { RefCell::new(Vec::new()) };
     /// Those that there are, once they have been looked up.
     static THERE: RefCell<Option<Vec<Constraint>>> = const { RefCell::new(None) };
+    /// Grows whenever they may have changed.
+    static CHANGES: Cell<u64> = const { Cell::new(0) };
     /// Those that have been made to wait, or not to, by [`give_back`].
     static SEEN: RefCell<BTreeSet<Constraint>> = const { RefCell::new(BTreeSet::new()) };
     /// Whether changes are followed.
@@ -166,16 +168,14 @@ fn there() -> Vec<Constraint> {
         return there;
     }
     follow();
-    // Before they are looked up: what changes meanwhile is looked up again.
-    THERE.set(Some(Vec::new()));
+    let before = CHANGES.get();
     let found = rows_as_owner(DEFERRABLE, &[], |row| {
         Some(Constraint { schema: row.get(1).ok()??, name: row.get(2).ok()??, initially: row.get(3).ok()?? })
     });
-    THERE.with_borrow_mut(|there| {
-        if let Some(there) = there {
-            there.clone_from(&found);
-        }
-    });
+    // A change meanwhile has them looked up again, and so has an error.
+    if CHANGES.get() == before {
+        THERE.set(Some(found.clone()));
+    }
     found
 }
 
@@ -192,6 +192,7 @@ fn follow() {
 unfailing_callback! {
     unsafe fn changed(_: Datum, _cache: i32, _hash: u32) {
         THERE.set(None);
+        CHANGES.set(CHANGES.get() + 1);
     }
 }
 
