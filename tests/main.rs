@@ -20,6 +20,7 @@ mod together {
     mod commits;
     mod contrib;
     mod databases;
+    mod default_headers;
     mod deferred;
     mod deployed_kinds;
     mod deployment_attacks;
@@ -75,6 +76,7 @@ mod together {
     mod log_floods;
     mod moved_clocks;
     mod moving_literals;
+    mod other_sites;
     mod out_of_memory;
     mod parsed_bodies;
     mod protocols;
@@ -144,6 +146,7 @@ mod together {
     mod route_shares;
     mod rows_as_json;
     mod schedules;
+    mod secrets;
     mod seeds;
     mod settings;
     mod shared_transactions;

@@ -613,3 +613,126 @@ from public;
 create or replace function http.registration_path() returns text
 language c stable
 as 'MODULE_PATHNAME', 'howdah_registration_path';
+
+alter table http.route add column takes_other_sites boolean not null default false;
+comment on column http.route.takes_other_sites is
+  'Whether pages of other sites may send it requests other than GET and HEAD';
+
+create function http.cross_site(method text, pattern text, takes boolean default true) returns void
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_cross_site';
+comment on function http.cross_site(text, text, boolean) is
+  'Lets a route take what pages of other sites send by another method than GET: a payment''s callback, a sign-in elsewhere';
+revoke all on function http.cross_site(text, text, boolean) from public;
+grant execute on function http.cross_site(text, text, boolean) to howdah_admin;
+do $body$
+declare
+  app deploy.application;
+begin
+  for app in select a.* from deploy.application a loop
+    execute pg_catalog.format('grant execute on function http.cross_site(text, text, boolean) to %s', app.owner);
+  end loop;
+end
+$body$;
+
+create or replace function deploy.registration(type text, names text[]) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $body$
+  select case registration.type
+    when 'route' then (
+      select md5(concat_ws(' ', r.function, r.role, r.search_path, r.validates, r.vary, r.max_entries, r.max_age, case when r.takes_other_sites then 'other sites' end)) from http.route r
+      where r.method = registration.names[1] and r.pattern = registration.names[2])
+    when 'handler' then (
+      select md5(concat_ws(' ', h.statement, h.priority, h.role, h.search_path)) from http.handler h where h.name = registration.names[1])
+    when 'job' then (
+      select md5(concat_ws(
+        ' ', k.function, k.role, k.search_path, k.attempts, k.backoff, k.longest_backoff, k.timeout is null, k.timeout,
+        k.at_once is null, k.at_once, k.per_second is null, k.per_second, k.priority, k.batch,
+        (select a.name from job.kind a where a.id = k.alert), k.keep_failures is null, k.keep_failures, k.keep_dead is null,
+        k.keep_dead))
+      from job.kind k where k.name = registration.names[1])
+    when 'schedule' then (
+      select md5(concat_ws(
+        ' ', k.name, s.arguments, s.priority, s.cron, s.every, s.time_zone, s.missed, s.missed_within, s.missed_most, s.may_overlap))
+      from job.timetable s left join job.kind k on k.id = s.kind where s.name = registration.names[1])
+    end
+$body$;
+
+create or replace function deploy.create_application(
+  name text, schema_name text default null, owner text default null, handlers boolean default false)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $body$
+declare
+  schema_of text := coalesce(create_application.schema_name, create_application.name);
+  owner_of text := coalesce(create_application.owner, create_application.name || '_owner');
+begin
+  if octet_length(owner_of) > 63 or octet_length(schema_of) > 63 then
+    raise 'a name is longer than 63 bytes' using errcode = 'name_too_long', hint = 'Name the schema and the owner in howdah.toml.';
+  end if;
+  if exists (select from deploy.application a where a.owner = to_regrole(quote_ident(owner_of))) then
+    raise 'role % owns another application', owner_of
+    using errcode = 'invalid_parameter_value', hint = 'Name another owner: whoever deploys the one would deploy the other.';
+  end if;
+  if to_regrole(quote_ident(owner_of)) is null then
+    execute format('create role %I nologin noinherit', owner_of);
+  end if;
+  if current_setting('server_version_num')::integer < 160000 and (select rolinherit from pg_roles where rolname = owner_of) then
+    raise 'role % inherits, and would have all rights of howdah_web', owner_of
+    using errcode = 'invalid_parameter_value', hint = format('alter role %I noinherit', owner_of);
+  end if;
+  if (select rolcreaterole or rolcreatedb or rolreplication or rolbypassrls from pg_roles where rolname = owner_of) or exists (
+    select from pg_auth_members m join pg_roles r on r.oid = m.member
+    where r.rolname = owner_of and m.roleid <> 'howdah_web'::regrole) then
+    raise 'role % may do more than own an application', owner_of
+    using errcode = 'invalid_parameter_value',
+      hint = 'Files run as the owner. Name a role without attributes that is no member of others, or leave it to be made.';
+  end if;
+  if (select rolsuper or rolcanlogin from pg_roles where rolname = owner_of) then
+    raise 'role % cannot own an application', owner_of
+    using errcode = 'invalid_parameter_value', hint = 'The owner is a role without LOGIN that is no superuser. Name another, or leave it to be made.';
+  end if;
+  -- What everybody looks things up in, and what a role of that name does, would be the application's to say.
+  if schema_of in ('http', 'queue', 'deploy', 'job', 'information_schema', 'public') or starts_with(schema_of, 'pg_')
+    or starts_with(schema_of, 'howdah_') or to_regrole(quote_ident(schema_of)) is not null then
+    raise 'schema % is no application''s', schema_of
+    using errcode = 'invalid_parameter_value', hint = 'Name another, that no role has. What is in public can be moved: alter table … set schema.';
+  end if;
+  if starts_with(owner_of, 'pg_') or starts_with(owner_of, 'howdah_') then
+    raise 'role % cannot own an application', owner_of using errcode = 'invalid_parameter_value', hint = 'Name another owner.';
+  end if;
+  if exists (select from deploy.application a where a.schema_name = schema_of) then
+    raise 'schema % is another application''s', schema_of using errcode = 'invalid_parameter_value', hint = 'Name another.';
+  end if;
+  if to_regnamespace(quote_ident(schema_of)) is null then
+    execute format('create schema %I authorization %I', schema_of, owner_of);
+  elsif (select nspowner from pg_namespace where nspname = schema_of) <> to_regrole(quote_ident(owner_of)) then
+    raise 'schema % is not %''s', schema_of, owner_of
+    using errcode = 'invalid_parameter_value', hint = format('alter schema %I owner to %I, or name another schema', schema_of, owner_of);
+  end if;
+  execute format('grant usage on schema %I to howdah_web', schema_of);
+  -- The owner may have requests run as howdah_web. What that may do with other applications' tables is not the owner's.
+  execute format('grant howdah_web to %I%s', owner_of,
+    case when current_setting('server_version_num')::integer >= 160000 then ' with inherit false, set true' end);
+  execute format(
+    'grant execute on function http.route(text, text, text, text, text), http.unroute(text, text), http.validate(text, text, boolean),
+     http.cross_site(text, text, boolean), http.cache(text, text, text[], integer, interval), http.cache_clear(text), http.registration_path(),
+     http.call(text, text, http.header[], bytea, text),
+     job.define(text, text, text, integer, interval, interval, interval, integer, double precision, text, integer, text, interval, interval, text),
+     job.schedule(text, text, text, jsonb, interval, timestamptz, text, text, interval, integer, boolean, text) to %I', owner_of);
+  if handlers then
+    execute format('grant execute on function http.handle(text, text, integer, text, text), http.unhandle(text) to %I', owner_of);
+  end if;
+  -- Not a sequence: what is planned is undone, and a sequence is not.
+  lock table deploy.application in share row exclusive mode;
+  insert into deploy.application (id, name, schema_name, owner)
+  select coalesce(max(a.id), 0) + 1, create_application.name, schema_of, to_regrole(quote_ident(owner_of))
+  from deploy.application a;
+end
+$body$;
+
+create domain http.secret as text;
+comment on domain http.secret is 'A password, a token, a key: as an argument of a function that requests or jobs call it appears in no message'
+;

@@ -85,7 +85,10 @@ impl Connection {
 
     /// Sends a request.
     pub fn send(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) {
-        let mut request = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n");
+        let mut request = format!("{method} {path} HTTP/1.1\r\n");
+        if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+            request.push_str("Host: localhost\r\n");
+        }
         for (name, value) in headers {
             request.push_str(&format!("{name}: {value}\r\n"));
         }

@@ -242,7 +242,7 @@ fn multipart_forms_carry_texts_and_files() {
            files http.file[] default null)
          returns jsonb language sql stable return jsonb_build_object('title', title, 'name', (file).name,
            'type', (file).content_type, 'body', encode((file).body, 'hex'), 'raw', encode(raw, 'hex'),
-           'numbers', numbers, 'files', (select jsonb_agg(f.name || ':' || encode(f.body, 'escape')) from unnest(files) f),
+           'numbers', numbers, 'files', (select jsonb_agg(concat_ws(':', f.name, f.content_type, encode(f.body, 'escape'))) from unnest(files) f),
            'value', http.form_value('title'), 'values', http.form_values('numbers'),
            'file', (http.form_file('file')).name, 'absent', http.form_file('title') is null);
          select http.route('POST', '/upload', 'upload')",
@@ -265,7 +265,7 @@ fn multipart_forms_carry_texts_and_files() {
         part("raw", Some("r"), None, b"\x00\x01"),
         part("numbers", None, None, b"2"),
         part("files", Some("f1"), None, b"one"),
-        part("files", Some("f2"), None, b"two"),
+        part("files", Some("f2"), Some("image/gif"), b"two"),
         b"--XX--\r\n".to_vec(),
     ]
     .concat();
@@ -274,7 +274,7 @@ fn multipart_forms_carry_texts_and_files() {
     assert_eq!(
         reply.json(),
         json!({"title": "Grüße", "name": "ä b.png", "type": "image/png", "body": "00ff0d0a2d2d58", "raw": "0001",
-               "numbers": [1, 2], "files": ["f1:one", "f2:two"], "value": "Grüße", "values": ["1", "2"],
+               "numbers": [1, 2], "files": ["f1:text/plain:one", "f2:image/gif:two"], "value": "Grüße", "values": ["1", "2"],
                "file": "ä b.png", "absent": true})
     );
     for bad in [

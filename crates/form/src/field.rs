@@ -25,8 +25,8 @@ pub enum Value<'a> {
 pub struct File<'a> {
     /// The file's name; empty if the client gave none.
     pub name: Cow<'a, str>,
-    /// The part's `Content-Type`, as sent.
-    pub content_type: Option<&'a str>,
+    /// The part's `Content-Type`, as sent; `text/plain` if it has none (RFC 7578, 4.4).
+    pub content_type: &'a str,
     /// The file's bytes.
     pub bytes: &'a [u8],
 }

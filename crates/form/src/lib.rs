@@ -7,6 +7,7 @@
 //! - [`ContentType`]: media type, charset and boundary of a `Content-Type` header.
 //! - [`cookie`]: reading `Cookie`, making `Set-Cookie`.
 //! - [`TrustedProxies`]: the client's address behind proxies.
+//! - [`site`]: whether a page of another site has sent a request.
 //! - [`escape`]: text into HTML.
 //!
 //! Text must be UTF-8 without NUL, because PostgreSQL's text can hold nothing else. What is not is an error
@@ -21,6 +22,7 @@ mod field;
 pub mod multipart;
 mod parameters;
 mod proxies;
+pub mod site;
 pub mod urlencoded;
 
 pub use content_type::ContentType;

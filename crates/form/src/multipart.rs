@@ -85,7 +85,10 @@ fn read_part(part: &[u8], position: usize) -> Result<Field<'_>, FormError> {
         .ok_or_else(|| bad("its Content-Disposition header is malformed"))?;
     let name = disposition.take("name").ok_or_else(|| bad("it has no name"))?;
     let value = match disposition.take("filename") {
-        Some(name) => Value::File(File { name, content_type, bytes: content }),
+        Some(name) => {
+            let content_type = content_type.unwrap_or("text/plain");
+            Value::File(File { name, content_type, bytes: content })
+        }
         None => {
             let text =
                 text(content).map_err(|fault| FormError::BadValue { field: shortened(&name), fault })?;

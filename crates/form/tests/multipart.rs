@@ -16,8 +16,7 @@ fn texts_and_files_are_read_in_order() {
     let body = b"--X\r\nContent-Disposition: form-data; name=\"title\"\r\n\r\nTwo\r\nlines\r\n\
         --X\r\ncontent-type: image/png\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a\\\"b.png\"\r\n\r\n\
         \x00\xff\r\n--\r\n\r\n--X--\r\nepilogue";
-    let file =
-        File { name: "a\"b.png".into(), content_type: Some("image/png"), bytes: b"\x00\xff\r\n--\r\n" };
+    let file = File { name: "a\"b.png".into(), content_type: "image/png", bytes: b"\x00\xff\r\n--\r\n" };
     let expected = [text("title", "Two\r\nlines"), Field { name: "f".into(), value: Value::File(file) }];
     assert_eq!(parse(body, "X", 10).unwrap(), expected);
 }

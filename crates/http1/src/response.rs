@@ -30,6 +30,10 @@ pub struct ResponseHead<'a> {
     pub server: Option<&'a str>,
     /// The Strict-Transport-Security to write. Of two, browsers take the first, which is that of the block (RFC 6797, 8.1).
     pub strict_transport: Option<&'a str>,
+    /// The X-Content-Type-Options to write, if the block has none.
+    pub content_type_options: Option<&'a str>,
+    /// The Cache-Control to write, if the block has none.
+    pub cache_control: Option<&'a str>,
     /// The X-Request-Id to write, if the block has none: visible ASCII.
     pub request_id: Option<&'a [u8]>,
 }
@@ -42,7 +46,7 @@ pub fn is_bodiless(status: u16) -> bool {
 impl ResponseHead<'_> {
     /// Appends the head.
     pub fn write(&self, out: &mut Vec<u8>) {
-        out.reserve(192 + self.header_block.len());
+        out.reserve(256 + self.header_block.len());
         write_status_line(out, self.status);
         out.extend_from_slice(self.header_block);
         if !matches!(self.status, 204 | 304) {
@@ -51,6 +55,8 @@ impl ResponseHead<'_> {
             out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
             out.extend_from_slice(b"\r\n");
         }
+        write_header(out, b"x-content-type-options: ", self.content_type_options.map(str::as_bytes));
+        write_header(out, b"cache-control: ", self.cache_control.map(str::as_bytes));
         write_header(out, b"x-request-id: ", self.request_id);
         write_header(out, b"strict-transport-security: ", self.strict_transport.map(str::as_bytes));
         write_header(out, b"date: ", self.date.map(str::as_bytes));

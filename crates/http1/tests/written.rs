@@ -17,6 +17,8 @@ fn head(status: u16) -> ResponseHead<'static> {
         date: Some("Sun, 06 Nov 1994 08:49:37 GMT"),
         server: Some("howdah"),
         strict_transport: None,
+        content_type_options: None,
+        cache_control: None,
         request_id: Some(b"one-1"),
     }
 }
@@ -26,6 +28,14 @@ fn strict_transport_security_comes_after_what_the_response_says_itself() {
     let head = ResponseHead { strict_transport: Some("max-age=60"), ..head(200) };
     let written = written(head);
     assert!(written.contains("\r\nstrict-transport-security: max-age=60\r\ndate: "), "{written}");
+}
+
+#[test]
+fn what_the_response_leaves_unsaid_follows_it() {
+    let head =
+        ResponseHead { content_type_options: Some("nosniff"), cache_control: Some("no-cache"), ..head(200) };
+    let expected = "\r\ncontent-length: 12\r\nx-content-type-options: nosniff\r\ncache-control: no-cache\r\nx-request-id: ";
+    assert!(written(head).contains(expected), "{}", written(head));
 }
 
 #[test]

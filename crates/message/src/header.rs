@@ -53,6 +53,10 @@ pub(crate) enum Place {
     Server,
     /// Sent as it is, instead of the one that the gateway would write.
     RequestId,
+    /// Sent as it is, instead of the one that the gateway would write.
+    ContentTypeOptions,
+    /// Sent as it is, instead of the one that the gateway would write.
+    CacheControl,
     /// Says something about the connection, which is the gateway's: its value may ask to close it.
     Connection,
     /// Left out: about the connection or the framing, which are the gateway's.
@@ -65,6 +69,8 @@ pub(crate) fn place(name: &[u8]) -> Place {
         b"date" => Place::Date,
         b"server" => Place::Server,
         b"x-request-id" => Place::RequestId,
+        b"x-content-type-options" => Place::ContentTypeOptions,
+        b"cache-control" => Place::CacheControl,
         b"connection" => Place::Connection,
         b"content-length" | b"keep-alive" | b"proxy-connection" | b"te" | b"trailer"
         | b"transfer-encoding" | b"upgrade" => Place::Dropped,

@@ -35,5 +35,5 @@ pub mod request;
 pub mod response;
 
 pub use layout::Malformed;
-pub use request::{Request, RequestBuilder, RequestLine, Scheme, Version};
+pub use request::{Request, RequestBuilder, RequestLine, Scheme, Version, is_personal};
 pub use response::{Response, ResponseBuilder, with_header};

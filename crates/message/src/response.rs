@@ -18,6 +18,8 @@ const CLOSE: u16 = 1;
 const HAS_DATE: u16 = 2;
 const HAS_SERVER: u16 = 4;
 const HAS_REQUEST_ID: u16 = 8;
+const HAS_CONTENT_TYPE_OPTIONS: u16 = 16;
+const HAS_CACHE_CONTROL: u16 = 32;
 
 /// A status that no response can have: below 200 it would not end the exchange, above 599 it has no meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +61,8 @@ impl ResponseBuilder {
     }
 
     /// Appends a header. Headers about the connection and the framing are left out, because they are the
-    /// gateway's; `Connection: close` asks it to close. Date, Server and X-Request-Id replace the gateway's own.
+    /// gateway's; `Connection: close` asks it to close. Date, Server, X-Request-Id, X-Content-Type-Options and Cache-Control replace the
+    /// gateway's own.
     pub fn header(&mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<(), BadHeader> {
         let (name, value) = (name.as_ref(), value.as_ref().trim_ascii());
         if !header::is_token(name) {
@@ -76,6 +79,8 @@ impl ResponseBuilder {
             Place::Date => self.flags |= HAS_DATE,
             Place::Server => self.flags |= HAS_SERVER,
             Place::RequestId => self.flags |= HAS_REQUEST_ID,
+            Place::ContentTypeOptions => self.flags |= HAS_CONTENT_TYPE_OPTIONS,
+            Place::CacheControl => self.flags |= HAS_CACHE_CONTROL,
             Place::Connection => {
                 let mut options = value.split(|&byte| byte == b',');
                 if options.any(|option| option.trim_ascii().eq_ignore_ascii_case(b"close")) {
@@ -180,6 +185,22 @@ impl<'a> Response<'a> {
     /// Whether the headers have an X-Request-Id.
     pub fn has_request_id(&self) -> bool {
         self.flags & HAS_REQUEST_ID != 0
+    }
+
+    /// The X-Content-Type-Options to send, if the headers have none: browsers take nothing for a script or a page that does not say so.
+    pub fn content_type_options(&self) -> Option<&'static str> {
+        (self.flags & HAS_CONTENT_TYPE_OPTIONS == 0).then_some("nosniff")
+    }
+
+    /// The Cache-Control to send, if the headers have none. Nobody keeps an error, and whoever keeps another answer asks before each use;
+    /// no proxy keeps one to a request that `is_personal`. Without it, browsers and proxies keep answers by rules of their own.
+    pub fn cache_control(&self, is_personal: bool) -> Option<&'static str> {
+        match (self.flags & HAS_CACHE_CONTROL, self.status, is_personal) {
+            (0, 400.., _) => Some("no-store"),
+            (0, _, true) => Some("private, no-cache"),
+            (0, _, false) => Some("no-cache"),
+            _ => None,
+        }
     }
 
     /// The headers as HTTP/1 writes them, each line ended by CR LF.

@@ -117,6 +117,13 @@ impl Problem {
         }
     }
 
+    /// The same, each of its texts being what `shown` makes of it.
+    pub fn without(mut self, shown: impl Fn(String) -> String) -> Self {
+        self.detail = self.detail.map(&shown);
+        self.more = self.more.map(|text| text.map(&shown));
+        self
+    }
+
     /// Whether the client should try again: 503 carries Retry-After.
     fn retry_after(&self) -> Option<&'static str> {
         (self.status == 503).then_some("1")

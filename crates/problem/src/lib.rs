@@ -1,6 +1,7 @@
 //! Errors as answers.
 //!
 //! - [`Meaning`]: what an SQLSTATE means, in one table: the status of the answer, whose fault it is, whether another try may help.
+//! - [`withheld`]: values that no message shows.
 //! - [`Problem`]: an error that is answered; [`Problem::write`] makes the response, a problem document (RFC 9457).
 //!
 //! It knows neither PostgreSQL nor sockets: whoever has an error says what PostgreSQL says of it ([`Raised`]).
@@ -19,6 +20,7 @@
 
 mod document;
 mod meaning;
+pub mod withheld;
 
 pub use document::{Access, Problem, Raised, UNCONFIRMED};
 pub use meaning::Meaning;

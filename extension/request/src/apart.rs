@@ -10,7 +10,7 @@ use pgrx::pg_sys::{self, Oid};
 use problem::Meaning;
 use session::request_transaction::{self, Begun, Leftovers, Outside, Scope};
 use session::standbys::Confirmation;
-use session::{invalidations, leftovers, watch};
+use session::{invalidations, leftovers, watch, withheld};
 
 use super::bound_value::Bound;
 use super::called::{self, Called};
@@ -40,6 +40,7 @@ impl Callee {
                 search_path,
                 validates: false,
                 caching: None,
+                takes_other_sites: false,
             }),
         }
     }
@@ -286,6 +287,7 @@ impl Runner {
     ) -> Result<(), PgError> {
         let context = ErrorContext { what, report: Report::Log };
         let Some(types) = self.table.as_ref().map(|table| &table.types) else { return Err(not_ready()) };
+        withheld::forget();
         let bound = bind(&endpoint.plans, arguments)?;
         let place = match plan_for(endpoint, bound.given) {
             Some(place) => place,
@@ -309,7 +311,7 @@ impl Runner {
             }
         };
         // SAFETY: as above.
-        unsafe { context.guarded(run) }.map_err(|error| name_argument(error, plan))
+        unsafe { context.guarded(run) }.map_err(|error| without_secrets(name_argument(error, plan)))
     }
 }
 
@@ -323,6 +325,20 @@ unsafe fn end(begun: Begun, left: Leftovers, what: &dyn Display) {
         log_line::warning!(
             "howdah {what}: it is committed on this server, and no standby has confirmed that"
         );
+    }
+}
+
+/// An error as it is kept of a job, and shown to those who look after jobs.
+fn without_secrets(error: PgError) -> PgError {
+    PgError {
+        message: withheld::of(error.message),
+        detail: error.detail.map(withheld::of),
+        hint: error.hint.map(withheld::of),
+        more: error.more.map(|mut more| {
+            more.context = more.context.map(withheld::of);
+            more
+        }),
+        ..error
     }
 }
 

@@ -17,6 +17,7 @@ use super::function::Function;
 use super::inputs::{Argument, Input, TypeInput};
 use super::json::{self, Object};
 use super::params;
+use super::secrets;
 use super::types::Types;
 
 /// Most fields of a query string or a form.
@@ -35,7 +36,7 @@ pub fn coded_body(request: &Request<'_>) -> Option<String> {
     ))
 }
 
-/// Finds a value for every argument: from the path, then the query, then the form or JSON body. One argument without
+/// Finds a value for every argument, and withholds the secrets among them from messages: from the path, then the query, then the form or JSON body. One argument without
 /// a name that can takes the whole body; the others are not looked for there then.
 pub fn bind<'a>(
     function: &Function,
@@ -64,6 +65,7 @@ pub fn bind<'a>(
             }
         }
     }
+    secrets::note(arguments, &bound, Some(request));
     Ok(bound)
 }
 
@@ -98,6 +100,7 @@ pub fn bind_object<'a>(function: &Function, text: &'a str) -> Result<Bound<'a>, 
             }
         }
     }
+    secrets::note(function.arguments(), &bound, None);
     Ok(bound)
 }
 

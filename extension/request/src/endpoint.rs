@@ -79,6 +79,8 @@ pub(crate) struct Registration {
     pub validates: bool,
     /// How its answers to GET are kept; none if they are not.
     pub caching: Option<Caching>,
+    /// Whether it takes requests that may change something from pages of other sites.
+    pub takes_other_sites: bool,
 }
 
 impl Registration {

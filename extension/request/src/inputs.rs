@@ -4,6 +4,7 @@ use pg::text::string;
 use pgrx::pg_sys::{self, Oid};
 use session::kept_domains;
 
+use super::secrecy::Secrecy;
 use super::types::Types;
 
 /// An argument that requests fill.
@@ -19,6 +20,8 @@ pub struct Argument {
     pub is_domain: bool,
     /// Whether an empty text is a value of its type, or of its elements' type.
     pub has_empty_text: bool,
+    /// Whether its values are secrets.
+    pub secrecy: Secrecy,
 }
 
 impl Argument {
@@ -119,12 +122,14 @@ pub(crate) unsafe fn arguments(
             .map(|place| {
                 let name = if names.is_null() { String::new() } else { string(*names.add(place)) };
                 let type_oid = *kinds.add(place);
+                let secrecy = Secrecy::of(&name, type_oid, types);
                 Argument {
                     name: (!name.is_empty()).then_some(name),
                     type_oid,
                     input: input(type_oid, types, keep),
                     is_domain: is_domain(type_oid),
                     has_empty_text: has_empty_text(type_oid),
+                    secrecy,
                 }
             })
             .collect()

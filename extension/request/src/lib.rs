@@ -13,13 +13,15 @@
 //!   functions see it.
 //! - [`open`]: plans that stay open while requests share a transaction.
 //! - [`receiver`]: from the rows to the response, with [`rows`] and [`body`] where they become JSON.
-//! - [`request_log`]: requests in the log. [`grants`]: which grant a refusal is about. [`proxies`]: whose a request is.
+//! - [`request_log`]: requests in the log. [`grants`]: which grant a refusal is about. [`proxies`]: whose a request is; [`other_site`]: whether a page of
+//!   another site has sent it.
 //! - [`apart`]: functions that run apart from requests: jobs. [`error_context`]: what runs, for errors.
 //! - [`guard`]: writes that say what they are to find; [`guarded`]: whether they find it.
 //! - [`reads`]: what an answer has read, with [`read_plans`] and [`read_inputs`]; [`read_functions`], [`plpgsql_plugin`] and [`plpgsql_steps`]: what
 //!   PL/pgSQL computes without a plan; [`fixed_functions`]: which functions change by commits alone; [`read_conversions`]: texts that mean another
 //!   moment tomorrow; [`recording`]: what was noted so far.
 //! - [`caching`]: what a route says of answers that are kept.
+//! - [`secrets`]: those of a request, by [`secrecy`], which no message shows.
 //! - [`later`]: answers that wait for rows. [`types`]: the extension's own types.
 //!
 //! As whom and in what it runs is the business of `session`. This crate knows no sockets, queues or lines: who calls says where it
@@ -51,6 +53,7 @@ pub mod json;
 pub mod later;
 pub mod make_plan;
 pub mod open;
+mod other_site;
 pub mod params;
 pub mod plan;
 mod plpgsql_plugin;
@@ -72,6 +75,8 @@ mod request_log;
 pub mod rows;
 pub mod run;
 pub mod runner;
+pub mod secrecy;
+mod secrets;
 pub mod shape;
 mod standing;
 mod stored_body;

@@ -241,9 +241,8 @@ pub unsafe fn request_row(request: &Request<'_>, types: &Types) -> Datum {
 pub unsafe fn file_row(file: &File<'_>, types: &Types) -> Datum {
     // SAFETY: the descriptor has these three columns.
     unsafe {
-        let content_type = file.content_type.map(|content_type| text(content_type));
-        let mut values = [text(&file.name), content_type.unwrap_or(Datum::null()), bytes(file.bytes)];
-        row(types.file_row, &mut values, &mut [false, content_type.is_none(), false])
+        let mut values = [text(&file.name), text(file.content_type), bytes(file.bytes)];
+        row(types.file_row, &mut values, &mut [false; 3])
     }
 }
 

@@ -46,6 +46,15 @@ pub fn scheme(request: &Request<'_>) -> Scheme {
     })
 }
 
+/// The host, and port if it is another than the scheme's, that a trusted proxy says the client has asked: the last that is said, which is of the proxy
+/// that is next.
+pub fn host<'r>(request: &Request<'r>) -> Option<&'r str> {
+    let said = || request.headers().filter(|(name, _)| *name == "x-forwarded-host").last();
+    let is_trusted = trusts(request.remote().map(|address| address.ip()));
+    let (_, value) = said().filter(|_| is_trusted)?;
+    value.rsplit(',').next().map(str::trim).filter(|host| !host.is_empty())
+}
+
 /// The client's address: the peer's, or the one that a trusted proxy names. None for a UNIX socket.
 pub fn client(request: &Request<'_>) -> Option<IpAddr> {
     let peer = request.remote().map(|address| address.ip());

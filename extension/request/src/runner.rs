@@ -6,7 +6,7 @@ use message::Request;
 use problem::{Access, Meaning, Problem};
 use session::identity::Identity;
 use session::request_transaction::Scope;
-use session::{compiled, deployments, invalidations, log_rate, stored_settings};
+use session::{compiled, deployments, invalidations, log_rate, stored_settings, withheld};
 use shared::workers::WorkerEntry;
 
 use super::caching::Caching;
@@ -270,6 +270,7 @@ impl Runner {
         waited: Duration,
     ) -> Done {
         let mut counters = None;
+        withheld::forget();
         // SAFETY: by contract.
         let result = unsafe { self.answer_of_one_deployment(request, runs_in, &mut counters) };
         let mut done = Done { counters, ..Done::nothing(started) };
@@ -286,6 +287,7 @@ impl Runner {
         if !done.elsewhere {
             log_request(request, done.status, waited, done.took);
         }
+        withheld::forget();
         done
     }
 
@@ -314,7 +316,8 @@ impl Runner {
     /// Writes an error as the response.
     pub(crate) fn write_problem(&mut self, request: &Request<'_>, problem: &Problem) -> u16 {
         let buffer = std::mem::take(&mut self.receiver.buffer);
-        self.receiver.buffer = problem.write(buffer, request.id());
+        let shown = problem.clone().without(withheld::of);
+        self.receiver.buffer = shown.write(buffer, request.id());
         problem.status
     }
 

@@ -220,7 +220,7 @@ fn owner_and_version(extension: Oid) -> (Oid, String) {
 
 fn routes(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Error> {
     let rows = client.select(
-        "select method, pattern, function, role::oid, search_path, owner, validates, vary, max_entries, max_age from http.route order by pattern, method",
+        "select method, pattern, function, role::oid, search_path, owner, validates, vary, max_entries, max_age, takes_other_sites from http.route order by pattern, method",
         None,
         &[],
     )?;
@@ -243,6 +243,7 @@ fn routes(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Error>
                 }
                 _ => None,
             },
+            takes_other_sites: row.get::<bool>(11)?.unwrap_or_default(),
         })
     })
     .collect()
@@ -268,6 +269,7 @@ fn handlers(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Erro
             search_path: search_path(row.get(4)?),
             validates: false,
             caching: None,
+            takes_other_sites: false,
         })
     })
     .collect()

@@ -19,6 +19,8 @@ pub struct Types {
     pub file: Oid,
     /// `http.html`
     pub html: Oid,
+    /// `http.secret`; none where the extension is of a version before it.
+    pub secret: Oid,
     /// Descriptor of `http.header`; lives as long as the process.
     pub header_row: pg_sys::TupleDesc,
     /// Descriptor of `http.request`; lives as long as the process.
@@ -47,10 +49,9 @@ impl Types {
             let response = named(schema, c"response");
             let file = named(schema, c"file");
             let html = named(schema, c"html");
-            let all = [header, request, response, file, html];
-            let known = KNOWN
-                .get()
-                .filter(|known| [known.header, known.request, known.response, known.file, known.html] == all);
+            let secret = named(schema, c"secret");
+            let all = [header, request, response, file, html, secret];
+            let known = KNOWN.get().filter(|known| known.all() == all);
             if let Some(known) = known {
                 return known;
             }
@@ -61,6 +62,7 @@ impl Types {
                 response,
                 file,
                 html,
+                secret,
                 header_row: descriptor(header),
                 request_row: descriptor(request),
                 response_row: descriptor(response),
@@ -69,6 +71,12 @@ impl Types {
             KNOWN.set(Some(types));
             types
         }
+    }
+}
+
+impl Types {
+    fn all(&self) -> [Oid; 6] {
+        [self.header, self.request, self.response, self.file, self.html, self.secret]
     }
 }
 

@@ -12,6 +12,7 @@ use shared::routes::RouteCounters;
 use super::caching::LONGEST_KEPT;
 use super::endpoint::Endpoint;
 use super::guard::Guard;
+use super::other_site::refuse_from_elsewhere;
 use super::receiver::Answer;
 use super::run::Job;
 
@@ -46,6 +47,9 @@ impl Job<'_, '_> {
             Way::Route(place, parameters) => {
                 let path: Vec<_> = parameters.iter().collect();
                 tried(endpoints[place].number());
+                if !endpoints[place].registration.takes_other_sites {
+                    refuse_from_elsewhere(request)?;
+                }
                 let is_plain = matches!(request.method(), "GET" | "HEAD") && request.body().is_empty();
                 if endpoints[place].registration.has_tags() && is_plain {
                     self.prepare(&endpoints[place]);
@@ -60,6 +64,9 @@ impl Job<'_, '_> {
             }
             Way::Handlers(allow) => {
                 let has_no_handlers = handlers.is_empty();
+                if !has_no_handlers {
+                    refuse_from_elsewhere(request)?;
+                }
                 for endpoint in &mut endpoints[handlers] {
                     tried(endpoint.number());
                     // SAFETY: by contract.

@@ -18,7 +18,7 @@
 //! - [`idle`]: what PostgreSQL does for a backend between two commands, and sleeping.
 //! - [`watch`]: how long a cancelled request goes on, and how much memory it takes; [`libraries`]: what is loaded into the process.
 //! - [`vacuum`]: VACUUM of a table of the platform's own.
-//! - [`log_rate`]: how much requests may make the workers log.
+//! - [`withheld`]: which values no message shows. [`log_rate`]: how much requests may make the workers log.
 //! - [`faults`]: what a mistake of ours would do, in the build for the tests of those alone.
 
 pub mod at_rest;
@@ -59,3 +59,4 @@ pub mod temporary;
 pub mod user_settings;
 pub mod vacuum;
 pub mod watch;
+pub mod withheld;

@@ -17,6 +17,8 @@ use registry::Allowance;
 use shared::databases::{Database, LINE_KINDS, LineKind};
 use shared::{attached, now_us, settings};
 
+use crate::withheld;
+
 /// Microseconds between two lines that tell how many were left out.
 const TOLD_EVERY: u64 = 10_000_000;
 
@@ -45,6 +47,7 @@ pub fn install() {
 /// This process is a worker of a database from now on.
 pub fn begin(database: &'static Database) {
     DATABASE.set(Some(database));
+    withheld::begin();
 }
 
 /// Acts for a client: what is logged meanwhile counts.
@@ -113,6 +116,7 @@ infallible_callback! {
     unsafe fn look_at(error: *mut pg_sys::ErrorData) {
         // SAFETY: PostgreSQL passes the line that it is about to write; the other hook gets what it would have got.
         unsafe {
+            leave_secrets_out(&mut *error);
             let fatal = pgrx::PgLogLevel::FATAL as i32;
             if ACTS.get() && (*error).elevel < fatal {
                 let written = allows(kind_of(&*error));
@@ -145,13 +149,22 @@ fn kind_of(error: &pg_sys::ErrorData) -> LineKind {
     if is_clients { LineKind::Client } else { LineKind::Server }
 }
 
+/// Secrets of the request that runs go out of what is written, and of what is copied of it for the answer.
+unsafe fn leave_secrets_out(error: &mut pg_sys::ErrorData) {
+    // SAFETY: each is null or a string of PostgreSQL's that ends with NUL.
+    texts(error).into_iter().for_each(|text| unsafe { withheld::leave_out_of(text) });
+}
+
+/// The texts of a line that a client's value may be in: each is null, or a copy of PostgreSQL's own that ends with NUL.
+fn texts(error: &pg_sys::ErrorData) -> [*mut c_char; 6] {
+    [error.message, error.detail, error.detail_log, error.hint, error.context, error.internalquery]
+}
+
 /// A client chooses how long a value is that a message quotes. The texts are PostgreSQL's own copies: what is copied of them once
 /// they are written is no longer ([`guard::LONGEST`]), and a handler that catches an error has copied them before.
 unsafe fn shorten(error: &mut pg_sys::ErrorData) {
-    let texts =
-        [error.message, error.detail, error.detail_log, error.hint, error.context, error.internalquery];
     // SAFETY: each is null or a string of PostgreSQL's that ends with NUL.
-    texts.into_iter().filter(|text| !text.is_null()).for_each(|text| unsafe { cut(text) });
+    texts(error).into_iter().filter(|text| !text.is_null()).for_each(|text| unsafe { cut(text) });
 }
 
 /// # Safety

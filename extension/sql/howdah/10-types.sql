@@ -30,6 +30,11 @@ comment on type http.response is
 create type http.file as (name text, content_type text, body bytea);
 comment on type http.file is 'An uploaded file; name and type are the client''s claims';
 
+-- An argument of this type, or of a domain over it, is taken out of whatever is logged and answered.
+create domain http.secret as text;
+comment on domain http.secret is 'A password, a token, a key: as an argument of a function that requests or jobs call it appears in no message'
+;
+
 -- A function that returns one of these answers with this content type. So does a domain of your own whose
 -- name is a media type: create domain "image/png" as bytea.
 create domain http.css as text;

@@ -13,6 +13,7 @@ create table http.route (
   max_entries integer check (max_entries operator(pg_catalog.>) 0),
   max_age integer check (max_age operator(pg_catalog.>) 0),
   check (max_age is null or max_entries is not null),
+  takes_other_sites boolean not null default false,
   primary key (method, pattern));
 comment on table http.route is 'Routes; change them by http.route() and http.unroute()';
 comment on column http.route.method is 'GET, POST and so on, in upper case, or * for all others';
@@ -25,6 +26,8 @@ comment on column http.route.owner is
 
 comment on column http.route.vary is 'What answers that are kept depend on beside path and arguments';
 comment on column http.route.max_entries is 'How many answers each gateway keeps; null if it keeps none';
+comment on column http.route.takes_other_sites is
+  'Whether pages of other sites may send it requests other than GET and HEAD';
 comment on column http.route.max_age is 'Seconds for which an answer is kept that depends on the time; null if it is not kept';
 
 create table http.handler (
@@ -107,6 +110,12 @@ as 'MODULE_PATHNAME', 'howdah_validate';
 comment on function http.validate(text, text, boolean) is
   'Gives the answers of a route to GET an entity tag: who has the same already gets 304';
 
+create function http.cross_site(method text, pattern text, takes boolean default true) returns void
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_cross_site';
+comment on function http.cross_site(text, text, boolean) is
+  'Lets a route take what pages of other sites send by another method than GET: a payment''s callback, a sign-in elsewhere';
+
 create function http.cache(
   method text, pattern text, vary text[] default '{}', max_entries integer default 10000, max_age interval default null)
 returns void
@@ -152,14 +161,14 @@ comment on function http.unlisten(integer, text) is
 
 revoke all on function
   http.route(text, text, text, text, text), http.unroute(text, text), http.validate(text, text, boolean),
-  http.cache(text, text, text[], integer, interval), http.cache_clear(text),
+  http.cross_site(text, text, boolean), http.cache(text, text, text[], integer, interval), http.cache_clear(text),
   http.handle(text, text, integer, text, text), http.unhandle(text),
   http.listen(integer, text, boolean, text, text), http.unlisten(integer, text),
   http.registration_path(), http.configuration_changed()
 from public;
 grant execute on function
   http.route(text, text, text, text, text), http.unroute(text, text), http.validate(text, text, boolean),
-  http.cache(text, text, text[], integer, interval), http.cache_clear(text),
+  http.cross_site(text, text, boolean), http.cache(text, text, text[], integer, interval), http.cache_clear(text),
   http.handle(text, text, integer, text, text), http.unhandle(text),
   http.listen(integer, text, boolean, text, text), http.unlisten(integer, text), http.registration_path()
 to howdah_admin;

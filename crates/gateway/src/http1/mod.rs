@@ -96,11 +96,11 @@ impl Connection {
             }
             Err(Ending::Gone) => return false,
         };
-        let id = Kept::of(&started.message);
+        let (id, is_personal) = (Kept::of(&started.message), message::is_personal(&started.message));
         let Some(reply) = self.reply_to(started.message).await else { return false };
         drop(charge);
         let Started { is_head, minor_version, .. } = started;
-        let shape = Shape { is_head, minor_version, id: Some(&id) };
+        let shape = Shape { is_head, minor_version, is_personal, id: Some(&id) };
         // A client that has ended its side, and is served nevertheless, still gets what it asked for before.
         let keep = started.keep_alive && !(self.ended && self.input.is_empty());
         match self.write_reply(reply, shape, keep).await {
@@ -123,7 +123,7 @@ impl Connection {
 
     async fn answer_and_linger(&mut self, refusal: Refusal) {
         self.place.shared.tally.reject(refusal.reject.status);
-        let shape = Shape { is_head: false, minor_version: 1, id: None };
+        let shape = Shape { is_head: false, minor_version: 1, is_personal: false, id: None };
         if self.write_reply(refusal.response().into(), shape, false).await.is_ok() {
             self.linger().await;
         }

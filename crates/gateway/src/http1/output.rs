@@ -26,6 +26,8 @@ const COPIED: usize = 16 << 10;
 pub(super) struct Shape<'a> {
     pub is_head: bool,
     pub minor_version: u8,
+    /// It says who asks.
+    pub is_personal: bool,
     /// None if the response is known to have it.
     pub id: Option<&'a Kept>,
 }
@@ -134,6 +136,8 @@ impl Connection {
                 date: (!response.has_date()).then_some(date),
                 server: (!response.has_server()).then_some(SERVER),
                 strict_transport: self.peer.hsts(),
+                content_type_options: response.content_type_options(),
+                cache_control: response.cache_control(shape.is_personal),
                 request_id: shape.id.filter(|_| !response.has_request_id()).map(Kept::as_bytes),
             };
             head.write(buffer);

@@ -7,7 +7,9 @@ use std::task::{Context, Poll};
 use bytes::{Buf, Bytes};
 use h2::SendStream;
 use h2::server::SendResponse;
-use http::header::{CONTENT_LENGTH, DATE, SERVER, STRICT_TRANSPORT_SECURITY};
+use http::header::{
+    CACHE_CONTROL, CONTENT_LENGTH, DATE, SERVER, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
+};
 use http::{HeaderName, HeaderValue};
 
 use ::http1::{Reject, response::is_bodiless};
@@ -23,6 +25,8 @@ use crate::shared::Shared;
 /// What of the request decides about its response.
 pub(super) struct Shape<'a> {
     pub is_head: bool,
+    /// It says who asks.
+    pub is_personal: bool,
     /// None if the response is known to have it.
     pub id: Option<Kept>,
     /// Strict-Transport-Security, if it is said.
@@ -162,6 +166,7 @@ fn outgoing(shared: &Shared, reply: Reply, shape: &Shape<'_>, open: &OpenStream)
         // A handler that says something else has its way.
         response.headers_mut().entry(STRICT_TRANSPORT_SECURITY).or_insert(hsts);
     }
+    say_the_unsaid(&view, shape.is_personal, &mut response);
     if !view.has_server() {
         response.headers_mut().insert(SERVER, HeaderValue::from_static(http1::SERVER));
     }
@@ -182,4 +187,16 @@ fn outgoing(shared: &Shared, reply: Reply, shape: &Shape<'_>, open: &OpenStream)
         open.replied(body.len(), size, held);
     }
     Outgoing { response, body }
+}
+
+fn say_the_unsaid(view: &Response<'_>, is_personal: bool, response: &mut http::Response<()>) {
+    let unsaid = [
+        (X_CONTENT_TYPE_OPTIONS, view.content_type_options()),
+        (CACHE_CONTROL, view.cache_control(is_personal)),
+    ];
+    for (name, value) in unsaid {
+        value.into_iter().for_each(|value| {
+            response.headers_mut().insert(&name, HeaderValue::from_static(value));
+        });
+    }
 }

@@ -56,7 +56,7 @@ async fn serve(
     begun: Result<Begun, Unreceived>,
     mut respond: SendResponse<Piece>,
 ) -> Option<()> {
-    let mut id = None;
+    let (mut id, mut is_personal) = (None, false);
     let received = match begun {
         Ok(begun) => begun.receive(&shared, &mut respond).await,
         Err(unreceived) => Err(unreceived),
@@ -65,6 +65,7 @@ async fn serve(
     let reply = match received {
         Ok((message, charge)) => {
             id = Some(Kept::of(&message));
+            is_personal = message::is_personal(&message);
             open.received();
             let reply = reply_to(&shared, open.listener(), message, &mut respond).await?;
             drop(charge);
@@ -81,7 +82,8 @@ async fn serve(
         }
         Err(Unreceived::Gone) => return None,
     };
-    let sent = response::send(&shared, reply, Shape { is_head, id, hsts: peer.hsts() }, open, respond).await;
+    let shape = Shape { is_head, is_personal, id, hsts: peer.hsts() };
+    let sent = response::send(&shared, reply, shape, open, respond).await;
     if let Some(rest) = rest {
         read_on(&shared, rest).await;
     }

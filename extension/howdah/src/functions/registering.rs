@@ -105,6 +105,31 @@ sql_function!(
     }
 );
 
+sql_function!(
+    /// `http.cross_site(method, pattern, takes)`
+    howdah_cross_site,
+    |call| {
+        refuse_restricted();
+        let method = call.need_text(0, "method").to_uppercase();
+        let pattern = call.need_text(1, "pattern");
+        let takes: bool = call.need(2, "takes");
+        if matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS") {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                &format!("requests by {method} are taken from pages of every site"),
+                "Name a route that changes something: POST, PUT, PATCH, DELETE or *.",
+            );
+        }
+        check_route_owner(&method, pattern);
+        let set = value_as_owner::<bool>(
+            "update http.route r set takes_other_sites = $3 where r.method = $1 and r.pattern = $2 returning true",
+            &[method.as_str().into(), pattern.into(), takes.into()],
+        );
+        check_set(set, &method, pattern);
+        Datum::null()
+    }
+);
+
 /// Refuses what is said of answers to another method than GET.
 pub(super) fn check_reads(method: &str, what: &str) {
     if !matches!(method, "GET" | "*") {
@@ -196,7 +221,7 @@ impl NewRoute<'_> {
     /// no process reads the routes again. An error as of [`check_route_owner`].
     fn former(&self) -> (Option<String>, bool) {
         let found = rows_as_owner(
-            "select coalesce(r.owner, ''), (r.function, r.role, r.search_path, r.validates, r.vary) = ($3, $4, $5, false, '{}'::text[])
+            "select coalesce(r.owner, ''), (r.function, r.role, r.search_path, r.validates, r.takes_other_sites, r.vary) = ($3, $4, $5, false, false, '{}'::text[])
                and r.owner = $6 and r.max_entries is null and r.max_age is null
              from http.route r where r.method = $1 and r.pattern = $2",
             &[
@@ -231,7 +256,8 @@ impl NewRoute<'_> {
             "insert into http.route as r (method, pattern, function, role, search_path, owner) values ($1, $2, $3, $4, $5, $6)
              on conflict (method, pattern) do update
              set function = excluded.function, role = excluded.role, search_path = excluded.search_path,
-               owner = excluded.owner, validates = false, vary = default, max_entries = null, max_age = null
+               owner = excluded.owner, validates = false, vary = default, max_entries = null, max_age = null,
+               takes_other_sites = false
              where $7 or coalesce(r.owner, '') = $8 returning true",
             &[
                 self.method.into(),

@@ -11,7 +11,7 @@ use pgrx::prelude::*;
 use request::arguments::{body_has, coded_body};
 use request::bound_value::BindError;
 use request::read_inputs::{self, ReadInput};
-use request::{current, params};
+use request::{current, params, secrecy};
 
 /// Most fields that are read.
 const MAX_FIELDS: usize = 10_000;
@@ -104,7 +104,7 @@ fn query_values(name: &str) -> Vec<String> {
 fn query(name: &str) -> Vec<String> {
     let Some(request) = request() else { return Vec::new() };
     match read_inputs::take_parameters(name, request) {
-        Ok(values) => values.into_iter().map(Cow::into_owned).collect(),
+        Ok(values) => noted(name, values.into_iter().map(Cow::into_owned).collect()),
         Err(error) => refuse(&format!("query string: {error}")),
     }
 }
@@ -138,12 +138,19 @@ fn form_values(name: &str) -> Vec<String> {
 fn form(name: &str) -> Vec<String> {
     let Some(request) = request() else { return Vec::new() };
     let texts = fields(request).into_iter().filter(|field| field.name == name);
-    texts
-        .filter_map(|field| match field.value {
-            Value::Text(text) => Some(text.into_owned()),
-            Value::File(_) => None,
-        })
-        .collect()
+    let texts = texts.filter_map(|field| match field.value {
+        Value::Text(text) => Some(text.into_owned()),
+        Value::File(_) => None,
+    });
+    noted(name, texts.collect())
+}
+
+/// Values of a name, which are withheld from messages if it is that of a secret.
+fn noted(name: &str, values: Vec<String>) -> Vec<String> {
+    if secrecy::is_named(name) {
+        values.iter().for_each(|value| secrecy::note_named(value));
+    }
+    values
 }
 
 sql_function!(
