@@ -1,0 +1,394 @@
+//! A page into SQL.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use crate::fault::Span;
+use crate::lexer::SqlToken;
+use crate::library::PageLibrary;
+use crate::map::{SqlText, SqlWriter};
+use crate::name::PageKind;
+use crate::nodes::Sql;
+use crate::page::PageFile;
+use crate::parts::{self, PartBounds, PartValue};
+use crate::pieces::{PagePiece, Printed, RowsPiece};
+use crate::words::{self, WordRole};
+
+/// So many arguments one call gets: PostgreSQL takes a hundred.
+const MOST_ARGUMENTS: usize = 90;
+
+/// Words behind a call that make it one of an aggregate.
+const AGGREGATES: [&str; 3] = ["filter", "over", "within"];
+
+/// A page as SQL.
+#[derive(Clone, Debug)]
+pub struct CompiledPage {
+    /// Calls of pages are calls. PostgreSQL finds out from this one whether names and types are right.
+    pub plain: SqlText,
+    /// Calls of pages are replaced by what these put together, where that means the same.
+    pub expanded: SqlText,
+    /// Pages in `expanded`, also indirectly, in order.
+    pub expands: Vec<String>,
+}
+
+/// Writes a page as SQL. Pages of the library may be put in the place of calls.
+///
+/// ```
+/// let page = pages::read("pages/hello.html", "{{ arguments: who text }}<p>Hello {{ args.who }}").unwrap();
+/// let compiled = pages::compile(&page, &pages::PageLibrary::default());
+/// assert_eq!(compiled.plain.text, "http.html_of('<p>Hello '::http.html, $1)");
+/// ```
+pub fn compile(page: &PageFile, library: &PageLibrary) -> CompiledPage {
+    let (plain, _) = PageEmitter::new(page, None).written();
+    let bounds = PartBounds::new(page, library);
+    let (expanded, expands) = PageEmitter::new(page, Some(bounds)).written();
+    CompiledPage { plain, expanded, expands: expands.into_iter().collect() }
+}
+
+/// The type of a list of pieces that are put together.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Made {
+    Html,
+    Text,
+}
+
+/// A call that is expanded.
+struct PartCall<'a> {
+    part: &'a PageFile,
+    /// A value for each argument of the page.
+    values: Vec<PartValue>,
+}
+
+struct PageEmitter<'a> {
+    /// The page whose pieces are written: another one within a call that is expanded.
+    page: &'a PageFile,
+    writer: SqlWriter,
+    parts: Option<PartBounds<'a>>,
+    expands: BTreeSet<String>,
+    /// Pages that are written within each other.
+    depth: usize,
+    /// The same with arguments of calls, which are the caller's.
+    nesting: usize,
+    unnamed_rows: usize,
+}
+
+impl<'a> PageEmitter<'a> {
+    fn new(page: &'a PageFile, parts: Option<PartBounds<'a>>) -> PageEmitter<'a> {
+        let mut writer = SqlWriter::default();
+        writer.file = writer.add_file(&page.file);
+        PageEmitter { page, writer, parts, expands: BTreeSet::new(), depth: 0, nesting: 0, unnamed_rows: 0 }
+    }
+
+    fn written(mut self) -> (SqlText, BTreeSet<String>) {
+        self.body();
+        (self.writer.done(), self.expands)
+    }
+
+    fn made(&self) -> Made {
+        match self.page.name.kind {
+            PageKind::Html => Made::Html,
+            PageKind::Text => Made::Text,
+        }
+    }
+
+    /// The whole page with its layout.
+    fn body(&mut self) {
+        let page = self.page;
+        let made = self.made();
+        match &page.pieces[..] {
+            [PagePiece::Rows(rows)] if page.is_one_with => self.rows(rows, made, true),
+            pieces => self.framed(pieces, made),
+        }
+    }
+
+    /// The content in its layout, if there is one.
+    fn framed(&mut self, pieces: &'a [PagePiece], made: Made) {
+        let Some((hole, call)) = &self.page.layout else { return self.list(pieces, made) };
+        self.within(*hole, |emitter| {
+            let text = &emitter.page.file.text;
+            let tokens = &emitter.page.tokens;
+            if let Some(part) = emitter.expansion(&call.tokens, WordRole::default(), true) {
+                return emitter.expanded(&part, WordRole::default(), pieces);
+            }
+            let bracket = call.tokens.clone().find(|at| tokens[*at].is(b'(')).unwrap_or(call.tokens.start);
+            let last = call.tokens.end - 1;
+            emitter.tokens(call.tokens.start..last, Span::new(call.span.start, tokens[last].span.start));
+            let has_arguments = (bracket + 1..last).any(|at| emitter.page.is_said(at));
+            let before_end = &text[tokens[bracket].span.start..tokens[last].span.start];
+            // A remark would take with it what follows.
+            let line = if before_end.contains("--") { "\n" } else { "" };
+            emitter.writer.made(line);
+            emitter.writer.made(if has_arguments { ", body => " } else { "body => " });
+            emitter.list(pieces, made);
+            for slot in &emitter.page.slots {
+                emitter.within(slot.hole, |emitter| {
+                    emitter.writer.made(", ");
+                    emitter.writer.exact(slot.written);
+                    emitter.writer.made(" => ");
+                    emitter.list(&slot.pieces, made);
+                });
+            }
+            emitter.writer.made(")");
+        });
+    }
+
+    /// Writes for a piece of the page.
+    fn within(&mut self, owner: Span, write: impl FnOnce(&mut Self)) {
+        let outer = std::mem::replace(&mut self.writer.owner, owner);
+        write(self);
+        self.writer.owner = outer;
+    }
+
+    /// Pieces put together; never null.
+    fn list(&mut self, pieces: &'a [PagePiece], made: Made) {
+        match pieces {
+            [] => self.literal("", made),
+            [PagePiece::Literal { text, span }] => self.within(*span, |emitter| emitter.literal(text, made)),
+            _ => self.joined(pieces, made),
+        }
+    }
+
+    fn joined(&mut self, pieces: &'a [PagePiece], made: Made) {
+        // The least power of the bound by which all fit into one call.
+        let mut step = 1;
+        while pieces.len().div_ceil(step) > MOST_ARGUMENTS {
+            step *= MOST_ARGUMENTS;
+        }
+        self.writer.made(if made == Made::Html { "http.html_of(" } else { "http.text_of(" });
+        for (number, part) in pieces.chunks(step).enumerate() {
+            if number > 0 {
+                self.writer.made(", ");
+            }
+            match part {
+                [piece] => self.piece(piece, made),
+                part => self.joined(part, made),
+            }
+        }
+        self.writer.made(")");
+    }
+
+    fn literal(&mut self, text: &str, made: Made) {
+        self.writer.string(text);
+        self.writer.made(if made == Made::Html { "::http.html" } else { "::text" });
+    }
+
+    fn piece(&mut self, piece: &'a PagePiece, made: Made) {
+        match piece {
+            PagePiece::Literal { text, span } => self.within(*span, |emitter| emitter.literal(text, made)),
+            PagePiece::Value { hole, sql, printed } => self.within(*hole, |emitter| {
+                let (before, behind) = match printed {
+                    _ if made == Made::Text => ("", ""),
+                    Printed::AsItIs => ("", ""),
+                    Printed::Escaped => ("http.attribute(", ")"),
+                    Printed::ScriptJson => ("http.script_json(to_json(", "))"),
+                    Printed::EscapedJson => ("http.attribute(to_json(", "))"),
+                };
+                emitter.writer.made(before);
+                emitter.sql(sql);
+                emitter.writer.made(behind);
+            }),
+            PagePiece::Rows(rows) => self.rows(rows, made, false),
+            PagePiece::Choice { hole, branches, otherwise } => self.within(*hole, |emitter| {
+                emitter.writer.made("case");
+                for (condition, body) in branches {
+                    emitter.writer.made(" when (");
+                    emitter.sql(condition);
+                    emitter.writer.made(") then ");
+                    emitter.list(body, made);
+                }
+                if let Some(otherwise) = otherwise {
+                    emitter.writer.made(" else ");
+                    emitter.list(otherwise, made);
+                }
+                emitter.writer.made(" end");
+            }),
+            PagePiece::Url { span, pieces } => self.within(*span, |emitter| {
+                emitter.writer.made("http.attribute(http.safe_url(");
+                emitter.list(pieces, Made::Text);
+                emitter.writer.made("))");
+            }),
+        }
+    }
+
+    /// `for` and `with`. The `with` that is the whole page has the layout around its content.
+    fn rows(&mut self, rows: &'a RowsPiece, made: Made, is_whole: bool) {
+        self.within(rows.hole, |emitter| {
+            emitter.writer.made(if rows.otherwise.is_some() { "coalesce((select " } else { "(select " });
+            emitter.writer.made(match (rows.is_single, made) {
+                (true, _) => "http.single(",
+                (false, Made::Html) => "http.html_agg(",
+                (false, Made::Text) => "string_agg(",
+            });
+            if is_whole {
+                emitter.framed(&rows.body, made);
+            } else {
+                emitter.list(&rows.body, made);
+            }
+            if rows.is_single {
+                let line = emitter.page.file.lines.line(rows.hole.start);
+                emitter.writer.made(", ");
+                let place = format!("{}, line {line}", emitter.page.file.path);
+                emitter.writer.string(&place);
+            } else if made == Made::Text {
+                emitter.writer.made(", ''");
+            }
+            emitter.writer.made(") from (");
+            emitter.sql(&rows.query);
+            emitter.writer.made(") as ");
+            match rows.name {
+                Some(name) => emitter.writer.exact(name),
+                None => {
+                    emitter.unnamed_rows += 1;
+                    let name = format!("\"row {}\"", emitter.unnamed_rows);
+                    emitter.writer.made(&name);
+                }
+            }
+            emitter.writer.made(")");
+            if let Some(otherwise) = &rows.otherwise {
+                emitter.writer.made(", ");
+                emitter.list(otherwise, made);
+                emitter.writer.made(")");
+            }
+        });
+    }
+
+    fn sql(&mut self, sql: &Sql) {
+        self.tokens(sql.tokens.clone(), sql.span);
+    }
+
+    /// Writes the text of a hole, or of a part of it, with what has to be replaced replaced.
+    fn tokens(&mut self, range: Range<usize>, span: Span) {
+        let page = self.page;
+        let is_top = self.depth == 0;
+        let roles = if self.parts.is_some() {
+            words::roles(&page.file.text, &page.tokens, range.clone())
+        } else {
+            Vec::new()
+        };
+        let role = |at: usize| roles.get(at - range.start).copied().unwrap_or_default();
+        let (mut copied, mut at) = (span.start, range.start);
+        while at < range.end {
+            let token: &SqlToken = &page.tokens[at];
+            let position = |name: &str| page.argument(name);
+            if let Some(argument) = words::argument_at(&page.file.text, &page.tokens, &range, at, position)
+                && (is_top || page.tokens[..range.end].get(at + 3).is_some_and(|next| next.is(b'.')))
+            {
+                let own = Span::new(token.span.start, page.tokens[at + 2].span.end);
+                self.writer.exact(Span::new(copied, token.span.start));
+                if is_top {
+                    self.writer.made_of(&format!("${}", argument + 1), own);
+                } else {
+                    // A field of a column needs brackets.
+                    self.writer.made_of("(", own);
+                    self.writer.exact(own);
+                    self.writer.made_of(")", own);
+                }
+                copied = own.end;
+                at += 3;
+            } else if !is_top && parts::is_field(page, &range, at, role(at)) {
+                self.writer.exact(Span::new(copied, token.span.start));
+                self.writer.made_of("(args.", token.span);
+                self.writer.exact(token.span);
+                self.writer.made_of(")", token.span);
+                copied = token.span.end;
+                at += 1;
+            } else {
+                let before = Span::new(copied, token.span.start);
+                match self.call(&range, at, role(at), before) {
+                    Some(last) => {
+                        copied = page.tokens[last].span.end;
+                        at = last + 1;
+                    }
+                    None => at += 1,
+                }
+            }
+        }
+        self.writer.exact(Span::new(copied, span.end));
+    }
+
+    /// Expands the call at a token, with the text before it, if it may be; the number of its last token if so.
+    fn call(&mut self, hole: &Range<usize>, at: usize, role: WordRole, before: Span) -> Option<usize> {
+        let page = self.page;
+        self.parts.as_ref()?;
+        let bracket = words::called(&page.file.text, &page.tokens, hole, at)?;
+        let last = page.tokens[bracket].partner?;
+        let next = page.tokens.get(last + 1).filter(|_| last + 1 < hole.end);
+        let is_window = |token: &SqlToken| AGGREGATES.iter().any(|word| token.is_word(&page.file.text, word));
+        if !words::is_expression(&page.file.text, &page.tokens, hole, at, role) || next.is_some_and(is_window)
+        {
+            return None;
+        }
+        let part = self.expansion(&(at..last + 1), role, false)?;
+        self.writer.exact(before);
+        self.expanded(&part, role, &[]);
+        Some(last)
+    }
+
+    /// The page that may stand in the place of a call, and its arguments. A layout gets the content and the slots of the page besides.
+    fn expansion(&self, call: &Range<usize>, role: WordRole, is_layout: bool) -> Option<PartCall<'a>> {
+        let bounds = self.parts.as_ref()?;
+        let part = bounds.find(self.page, call, role)?;
+        let slots = self.page.slots.iter().map(|slot| slot.name.as_str());
+        let given: Vec<&str> =
+            if is_layout { ["body"].into_iter().chain(slots).collect() } else { Vec::new() };
+        let values = parts::matched(self.page, call, part, &given)?;
+        let fits =
+            self.nesting < parts::DEEPEST && self.writer.len() + bounds.weight(part) <= parts::LONGEST_SQL;
+        fits.then_some(PartCall { part, values })
+    }
+
+    /// Writes a page in the place of its call. It is a query by itself, so that what it counts are its own rows, and in a list of columns
+    /// it keeps the name that the call had.
+    fn expanded(&mut self, call: &PartCall<'a>, role: WordRole, content: &'a [PagePiece]) {
+        let (caller, part) = (self.page, call.part);
+        self.expands.insert(part.name.function.clone());
+        self.writer.made("(select ");
+        let file = self.writer.file;
+        self.writer.file = self.writer.add_file(&part.file);
+        self.page = part;
+        self.depth += 1;
+        self.nesting += 1;
+        self.within(Span::default(), Self::body);
+        self.page = caller;
+        self.writer.file = file;
+        if role.is_nested {
+            let alias = format!(" as \"{}\"", part.name.function);
+            self.writer.made(&alias);
+        }
+        for (number, (argument, value)) in part.arguments.iter().zip(&call.values).enumerate() {
+            self.writer.made(if number > 0 { ", (" } else { " from (select (" });
+            self.value(part, value, content);
+            self.writer.made(")::");
+            self.of_part(part, argument.type_span);
+            let alias = format!(" as \"{}\"", argument.name.replace('"', "\"\""));
+            self.writer.made(&alias);
+        }
+        self.depth -= 1;
+        self.nesting -= 1;
+        self.writer.made(if part.arguments.is_empty() { ")" } else { ") as args)" });
+    }
+
+    fn of_part(&mut self, part: &PageFile, span: Span) {
+        let file = self.writer.file;
+        self.writer.file = self.writer.add_file(&part.file);
+        self.writer.exact(span);
+        self.writer.file = file;
+    }
+
+    /// The value of an argument of a page that is expanded.
+    fn value(&mut self, part: &PageFile, value: &PartValue, content: &'a [PagePiece]) {
+        // The depth is the caller's again, as its holes are written.
+        self.depth -= 1;
+        let made = self.made();
+        match value {
+            PartValue::Written(sql) => self.sql(sql),
+            PartValue::Default(span) => self.of_part(part, *span),
+            PartValue::Given(0) => self.list(content, made),
+            PartValue::Given(slot) => {
+                let slot = &self.page.slots[slot - 1];
+                self.within(slot.hole, |emitter| emitter.list(&slot.pieces, made));
+            }
+        }
+        self.depth += 1;
+    }
+}

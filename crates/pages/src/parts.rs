@@ -1,0 +1,268 @@
+//! Which calls of pages may be replaced by what the page puts together, and with which arguments.
+//!
+//! A page in the place of its call stands within the scopes of its caller. Names that it finds by itself come first there, too, as each is
+//! looked up from the inside out; but for a table's name or alias that is used as a row: PostgreSQL first looks for a column of that name, in all
+//! scopes. So a page that uses one stays a call, and likewise one in which an argument is called as a table is.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+
+use crate::circle;
+use crate::fault::Span;
+use crate::lexer::{self, SqlToken, TokenKind};
+use crate::library::PageLibrary;
+use crate::nodes::Sql;
+use crate::page::PageFile;
+use crate::words::{self, WordRole};
+
+/// Calls are expanded within each other so deep at most.
+pub(crate) const DEEPEST: usize = 16;
+/// So many bytes a page has at most, after which calls stay calls.
+pub(crate) const LONGEST_SQL: usize = 64 << 10;
+
+/// So many tokens a call within a query has at most that is expanded: each is looked through.
+const LONGEST_NESTED: usize = 500;
+
+/// The value of an argument.
+pub(crate) enum PartValue {
+    Written(Sql),
+    /// The default in the head of the page.
+    Default(Span),
+    /// The content of the page that has the layout, or a slot of it by number from 1.
+    Given(usize),
+}
+
+#[derive(Clone, Copy)]
+struct PartSize {
+    weight: usize,
+    depth: usize,
+}
+
+/// Pages that a page may get in the place of calls.
+pub(crate) struct PartBounds<'a> {
+    library: &'a PageLibrary,
+    /// Those that may be, by name.
+    sizes: HashMap<&'a str, PartSize>,
+}
+
+impl<'a> PartBounds<'a> {
+    /// Looks at all pages that a page reaches.
+    pub(crate) fn new(top: &'a PageFile, library: &'a PageLibrary) -> PartBounds<'a> {
+        let mut reached: Vec<&PageFile> = vec![top];
+        let mut known: BTreeSet<String> = [top.name.function.clone()].into();
+        let mut at = 0;
+        while let Some(page) = reached.get(at).copied() {
+            at += 1;
+            for name in page.called() {
+                if let Some(next) = library.get(&name).filter(|_| known.insert(name)) {
+                    reached.push(next);
+                }
+            }
+        }
+        let edges = circle::edges(&reached);
+        let mut bounds = PartBounds { library, sizes: HashMap::new() };
+        for component in circle::components(&edges) {
+            let [page] = component[..] else { continue };
+            if page == 0 || edges[page].contains(&page) || !may_be_part(reached[page]) {
+                continue;
+            }
+            let parts =
+                edges[page].iter().filter_map(|part| bounds.sizes.get(reached[*part].name.function.as_str()));
+            let own = PartSize { weight: own_weight(reached[page]), depth: 1 };
+            let size = parts.fold(own, |size, part| PartSize {
+                weight: size.weight.saturating_add(part.weight),
+                depth: size.depth.max(part.depth + 1),
+            });
+            if size.weight <= LONGEST_SQL && size.depth <= DEEPEST {
+                bounds.sizes.insert(&reached[page].name.function, size);
+            }
+        }
+        bounds
+    }
+
+    /// About how many bytes a page has with its own parts.
+    pub(crate) fn weight(&self, part: &PageFile) -> usize {
+        self.sizes.get(part.name.function.as_str()).map_or(usize::MAX / 2, |size| size.weight)
+    }
+
+    /// The page that may stand in the place of a call, which is told from its name to its last bracket.
+    pub(crate) fn find(
+        &self,
+        caller: &PageFile,
+        call: &Range<usize>,
+        role: WordRole,
+    ) -> Option<&'a PageFile> {
+        let name = &caller.tokens[call.start];
+        if !name.is_name() || !caller.tokens[call.start + 1].is(b'(') {
+            return None;
+        }
+        let part = self.library.get(&lexer::name(&caller.file.text, name))?;
+        self.sizes.get(part.name.function.as_str())?;
+        // Within a query an argument may count rows of that query, which it would not from within another.
+        let is_function = |at: usize| {
+            caller.tokens[at].is_name()
+                && caller.tokens[at + 1].is(b'(')
+                && self.library.get(&lexer::name(&caller.file.text, &caller.tokens[at])).is_none()
+        };
+        let may_count = role.is_nested
+            && (call.len() > LONGEST_NESTED || (call.start + 2..call.end - 1).any(is_function));
+        (!may_count).then_some(part)
+    }
+}
+
+/// About how many bytes a page becomes.
+fn own_weight(page: &PageFile) -> usize {
+    page.file.text.len() + page.file.text.len() / 8 + 64 * (page.sql.len() + page.arguments.len() + 1)
+}
+
+/// Whether a page means in another one what it means alone.
+fn may_be_part(page: &PageFile) -> bool {
+    page.arguments.iter().all(|argument| is_plain_type(page, argument.type_span)) && is_closed(page)
+}
+
+/// Words that are types in a declaration of arguments, and are none, or others, in a cast.
+const NO_CASTS: [&str; 9] =
+    ["bit", "char", "character", "cstring", "internal", "record", "trigger", "unknown", "void"];
+/// Types of several words.
+const LONG_TYPES: [&str; 6] = [
+    "double precision",
+    "character varying",
+    "timestamp with time zone",
+    "timestamp without time zone",
+    "time with time zone",
+    "time without time zone",
+];
+
+fn is_plain_type(page: &PageFile, span: Span) -> bool {
+    let from = page.tokens.partition_point(|token| token.span.start < span.start);
+    let to = page.tokens.partition_point(|token| token.span.start < span.end);
+    let mut tokens = &page.tokens[from..to];
+    while let [rest @ .., open, close] = tokens
+        && open.is(b'[')
+        && close.is(b']')
+    {
+        tokens = rest;
+    }
+    let name = |token: &SqlToken| lexer::name(&page.file.text, token);
+    match tokens {
+        [only] if only.kind == TokenKind::Word => {
+            let word = name(only);
+            !NO_CASTS.contains(&word.as_str()) && !word.starts_with("any")
+        }
+        [only] => only.kind == TokenKind::Quoted,
+        [schema, dot, of] if dot.is(b'.') => schema.is_name() && of.is_name(),
+        words if words.iter().all(|token| token.kind == TokenKind::Word) => {
+            let long = words.iter().map(name).collect::<Vec<_>>().join(" ");
+            LONG_TYPES.contains(&long.as_str())
+        }
+        _ => false,
+    }
+}
+
+/// Whether all names of a page are found by itself, wherever it stands.
+fn is_closed(page: &PageFile) -> bool {
+    let text = &page.file.text;
+    let mut tables: BTreeSet<String> = page.rows.iter().cloned().collect();
+    let mut plain: BTreeSet<String> = BTreeSet::new();
+    for hole in &page.sql {
+        let roles = words::roles(text, &page.tokens, hole.clone());
+        for (at, role) in hole.clone().zip(roles) {
+            let token = &page.tokens[at];
+            if !token.is_name() {
+                continue;
+            }
+            let name = lexer::name(text, token);
+            let is_followed = |mark: u8| at + 1 < hole.end && page.tokens[at + 1].is(mark);
+            let is_behind = at > hole.start && page.tokens[at - 1].is(b'.');
+            if !is_behind && is_followed(b'.') && name == page.name.function {
+                return false;
+            }
+            if words::is_structure(&name) && token.kind == TokenKind::Word {
+                continue;
+            }
+            let is_named = at > hole.start && page.tokens[at - 1].is_word(text, "as");
+            let is_alone = !is_behind && !is_followed(b'.') && !is_followed(b'(');
+            if role.is_table && !is_followed(b'(') {
+                tables.insert(name);
+            } else if is_alone && !is_named {
+                plain.insert(name);
+            }
+        }
+    }
+    let is_argument = |name: &String| page.argument(name).is_some();
+    tables.is_disjoint(&plain) && !tables.iter().any(is_argument)
+}
+
+/// Whether a token is an argument a field of which is taken. In a function that is written as with a table; a column needs brackets.
+pub(crate) fn is_field(page: &PageFile, hole: &Range<usize>, at: usize, role: WordRole) -> bool {
+    let is = |at: usize, mark: u8| at < hole.end && page.tokens[at].is(mark);
+    let is_behind = at > hole.start && (page.tokens[at - 1].is(b'.') || page.tokens[at - 1].is(b':'));
+    page.tokens[at].is_name()
+        && is(at + 1, b'.')
+        && !is_behind
+        && !role.is_table
+        && !(at + 2 < hole.end && page.tokens[at + 2].is_name() && is(at + 3, b'('))
+        && page.argument(&lexer::name(&page.file.text, &page.tokens[at])).is_some()
+}
+
+/// The value of each argument of a page that is called; nothing if the call does not fit. `given` are the names of what is given besides.
+pub(crate) fn matched(
+    caller: &PageFile,
+    call: &Range<usize>,
+    part: &PageFile,
+    given: &[&str],
+) -> Option<Vec<PartValue>> {
+    let mut values: Vec<Option<PartValue>> = part.arguments.iter().map(|_| None).collect();
+    let mut is_named = false;
+    for (place, written) in written(caller, call).into_iter().enumerate() {
+        let first = written.clone().next()?;
+        let is = |at: usize, mark: u8| at < written.end && caller.tokens[at].is(mark);
+        let arrow = is(first + 1, b'=') && is(first + 2, b'>') || is(first + 1, b':') && is(first + 2, b'=');
+        is_named |= arrow;
+        let (argument, from) = match (arrow, is_named) {
+            (true, _) => (part.argument(&lexer::name(&caller.file.text, &caller.tokens[first]))?, first + 3),
+            (false, true) => return None,
+            (false, false) => (place, first),
+        };
+        if caller.tokens[first].is_word(&caller.file.text, "variadic") || from >= written.end {
+            return None;
+        }
+        let span = Span::new(caller.tokens[from].span.start, caller.tokens[written.end - 1].span.end);
+        let slot = values.get_mut(argument)?;
+        if slot.replace(PartValue::Written(Sql { span, tokens: from..written.end })).is_some() {
+            return None;
+        }
+    }
+    for (number, name) in given.iter().enumerate() {
+        let slot = &mut values[part.argument(name)?];
+        if slot.replace(PartValue::Given(number)).is_some() {
+            return None;
+        }
+    }
+    let filled = values.into_iter().zip(&part.arguments);
+    filled.map(|(value, argument)| value.or(argument.default_span.map(PartValue::Default))).collect()
+}
+
+/// The arguments of a call, without comments around them.
+fn written(caller: &PageFile, call: &Range<usize>) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let (mut begin, mut at) = (call.start + 2, call.start + 2);
+    let end = call.end - 1;
+    while at < end {
+        if caller.tokens[at].is(b',') {
+            found.push(begin..at);
+            begin = at + 1;
+        }
+        at = caller.tokens[at].partner.filter(|partner| *partner > at).unwrap_or(at) + 1;
+    }
+    let is_said = |at: &usize| caller.tokens[*at].kind != TokenKind::Comment;
+    if !found.is_empty() || (begin..end).any(|at| is_said(&at)) {
+        found.push(begin..end);
+    }
+    let trimmed = |argument: Range<usize>| {
+        let first = argument.clone().find(is_said).unwrap_or(argument.end);
+        let last = argument.rev().find(is_said).map_or(first, |last| last + 1);
+        first..last
+    };
+    found.into_iter().map(trimmed).collect()
+}

@@ -1,0 +1,3 @@
+//! Pages into SQL, and what a browser makes of them.
+
+mod sql;
