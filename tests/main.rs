@@ -79,6 +79,7 @@ mod together {
     mod other_sites;
     mod out_of_memory;
     mod parsed_bodies;
+    mod path_guards;
     mod protocols;
     mod proxies;
     mod query_handlers;

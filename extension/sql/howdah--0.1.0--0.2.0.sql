@@ -2,6 +2,70 @@
 
 -- Makes a database of 0.1.0 one of 0.2.0: each change of howdah/ has its statements here. together::upgrades compares both ways.
 
+alter table http.route add column takes_other_sites boolean not null default false;
+comment on column http.route.takes_other_sites is
+  'Whether pages of other sites may send it requests other than GET and HEAD';
+
+create table http.guarded (
+  prefix text not null primary key,
+  function text not null,
+  role regrole not null,
+  search_path text not null,
+  owner text);
+comment on table http.guarded is 'Guards of paths; change them by http.guard() and http.unguard()';
+comment on column http.guarded.prefix is 'All that is at this path and below it is guarded';
+comment on column http.guarded.function is 'The function with its argument types';
+comment on column http.guarded.role is 'The role that it runs as';
+comment on column http.guarded.search_path is 'search_path at registration, in which names resolve';
+comment on column http.guarded.owner is
+  'Who owned the function at registration, by name; null is anybody. Another''s function of the same name refuses everything';
+
+create trigger changed after insert or update or delete or truncate on http.guarded
+for each statement execute function http.configuration_changed();
+alter table http.guarded enable always trigger changed;
+select pg_catalog.pg_extension_config_dump('http.guarded', '');
+
+create function http.cross_site(method text, pattern text, takes boolean default true) returns void
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_cross_site';
+comment on function http.cross_site(text, text, boolean) is
+  'Lets a route take what pages of other sites send by another method than GET: a payment''s callback, a sign-in elsewhere';
+
+create function http.guard(
+  prefix text, function text, role text default 'howdah_web', search_path text default http.registration_path())
+returns void
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_guard';
+comment on function http.guard(text, text, text, text) is
+  'Has a function look at each request to a path and all below it before anything else answers: null lets it pass, a response is the answer';
+
+create function http.unguard(prefix text) returns boolean
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_unguard';
+comment on function http.unguard(text) is 'Removes a guard; false if there is none';
+
+revoke all on function
+  http.cross_site(text, text, boolean), http.guard(text, text, text, text), http.unguard(text)
+from public;
+grant execute on function
+  http.cross_site(text, text, boolean), http.guard(text, text, text, text), http.unguard(text)
+to howdah_admin;
+grant select on http.guarded to howdah_admin;
+do $body$
+declare
+  app deploy.application;
+begin
+  for app in select a.* from deploy.application a loop
+    execute pg_catalog.format(
+      'grant execute on function http.cross_site(text, text, boolean), http.guard(text, text, text, text), http.unguard(text) to %s', app.owner);
+  end loop;
+end
+$body$;
+
+create domain http.secret as text;
+comment on domain http.secret is 'A password, a token, a key: as an argument of a function that requests or jobs call it appears in no message'
+;
+
 create function deploy.note_drop() returns event_trigger
 language c
 as 'MODULE_PATHNAME', 'deploy_note_drop';
@@ -92,7 +156,7 @@ begin
       select from deploy.object again
       where again.application = unregister_gone.application and again.type = n.type and again.names = n.names and not again.is_stale)
     -- A kind last: with it go its schedules.
-    order by array_position(array['route', 'handler', 'schedule', 'job'], g.type), g.names
+    order by array_position(array['route', 'handler', 'guard', 'schedule', 'job'], g.type), g.names
   loop
     perform deploy.unregister(gone.type, gone.names, false);
     return next gone.label;
@@ -450,7 +514,7 @@ as $body$
   code as materialized (
     select row_number() over () as id, o as noted, o.is_stale, a.classid as class, a.objid as number, o.names[1] as schema_name
     from deploy.object o cross join lateral deploy.address(o.type, o.names, o.arguments) a
-    where o.application = described.application and o.type not in ('route', 'handler', 'job', 'schedule')),
+    where o.application = described.application and o.type not in ('route', 'handler', 'guard', 'job', 'schedule')),
   now as materialized (
     select d.*, true as is_own from app cross join lateral deploy.describe(app.schema_name) d
     union all
@@ -478,7 +542,7 @@ as $body$
   from code c left join digest d on d.id = c.id
   union all
   select o, null, deploy.registration(o.type, o.names)
-  from deploy.object o where o.application = described.application and o.type in ('route', 'handler', 'job', 'schedule')
+  from deploy.object o where o.application = described.application and o.type in ('route', 'handler', 'guard', 'job', 'schedule')
   union all
   select null, s.object, case when length(t.definition) < 200 then t.definition else md5(t.definition) end
   from shape s
@@ -496,7 +560,7 @@ language sql immutable
 set search_path = pg_catalog, pg_temp
 as $body$
   select coalesce((object).definition is not null and not (object).is_stale and (now is null or now <> (object).definition
-    and ((object).type in ('route', 'handler', 'job', 'schedule') or split_part(now, ':', 1) = split_part((object).definition, ':', 1))), false)
+    and ((object).type in ('route', 'handler', 'guard', 'job', 'schedule') or split_part(now, ':', 1) = split_part((object).definition, ':', 1))), false)
 $body$;
 comment on function deploy.is_drifted(deploy.object, text) is
   'Whether an object is not as it was noted; in other words the same may be told otherwise, so that nothing is compared';
@@ -568,6 +632,9 @@ as $body$
       union all
       select 'handler', array[h.name] from http.handler h where h.owner = pg_get_userbyid(app.owner::oid)
       union all
+      select 'guard', array[g.prefix] from http.guarded g
+      where g.owner = pg_get_userbyid(app.owner::oid) or starts_with(g.function, quote_ident(app.schema_name) || '.')
+      union all
       select 'job', array[k.name] from job.kind k where k.owner = app.owner
       union all
       select 'schedule', array[s.name] from job.timetable s where s.owner = app.owner) i (type, names)
@@ -614,49 +681,87 @@ create or replace function http.registration_path() returns text
 language c stable
 as 'MODULE_PATHNAME', 'howdah_registration_path';
 
-alter table http.route add column takes_other_sites boolean not null default false;
-comment on column http.route.takes_other_sites is
-  'Whether pages of other sites may send it requests other than GET and HEAD';
+create or replace view deploy.registered as
+select 'route' as type, array[r.method, r.pattern] as names, r.owner::text as owner, r.role::text as role from http.route r
+union all
+select 'handler', array[h.name], h.owner::text, h.role::text from http.handler h
+union all
+select 'guard', array[g.prefix], g.owner::text, g.role::text from http.guarded g
+union all
+select 'schedule', array[s.name], pg_catalog.pg_get_userbyid(s.owner)::text, null from job.timetable s
+union all
+select 'job', array[k.name], pg_catalog.pg_get_userbyid(k.owner)::text, k.role::text from job.kind k;
+comment on view deploy.registered is 'Routes, query handlers, guards, schedules and kinds of jobs, with the roles that own them and that they run as';
+revoke all on deploy.registered from public;
 
-create function http.cross_site(method text, pattern text, takes boolean default true) returns void
-language c volatile
-as 'MODULE_PATHNAME', 'howdah_cross_site';
-comment on function http.cross_site(text, text, boolean) is
-  'Lets a route take what pages of other sites send by another method than GET: a payment''s callback, a sign-in elsewhere';
-revoke all on function http.cross_site(text, text, boolean) from public;
-grant execute on function http.cross_site(text, text, boolean) to howdah_admin;
-do $body$
+
+create or replace function deploy.unregister(type text, names text[], with_jobs boolean) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $body$
 declare
-  app deploy.application;
+  kind integer;
 begin
-  for app in select a.* from deploy.application a loop
-    execute pg_catalog.format('grant execute on function http.cross_site(text, text, boolean) to %s', app.owner);
+  case unregister.type
+    when 'route' then
+      delete from http.route r where r.method = unregister.names[1] and r.pattern = unregister.names[2];
+    when 'handler' then
+      delete from http.handler h where h.name = unregister.names[1];
+    when 'guard' then
+      delete from http.guarded g where g.prefix = unregister.names[1];
+    when 'schedule' then
+      delete from job.timetable s where s.name = unregister.names[1];
+    when 'job' then
+      select k.id into kind from job.kind k where k.name = unregister.names[1];
+      if not found then
+        return;
+      end if;
+      if not unregister.with_jobs and job.has_jobs(kind) then
+        raise 'there are jobs of kind %, which is gone from the folder', unregister.names[1]
+        using errcode = 'dependent_objects_still_exist',
+          hint = format('Let them run before, or throw them away: select job.undefine(%L, with_jobs => true).', unregister.names[1]);
+      end if;
+      perform job.unmake(kind);
+  end case;
+end
+$body$;
+
+create or replace function deploy.unregister_gone(application text, path text, owner text) returns setof text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $body$
+declare
+  gone record;
+begin
+  for gone in
+    with noted as materialized (
+      select d.type, d.names, deploy.label(d) as label from deploy.object d
+      where d.application = unregister_gone.application
+        and (unregister_gone.path is null and d.is_stale or d.path = unregister_gone.path))
+    select g.type, g.names, n.label
+    from noted n join deploy.registered g on g.type = n.type and g.names = n.names and g.owner = unregister_gone.owner
+    where unregister_gone.path is not null or not exists (
+      select from deploy.object again
+      where again.application = unregister_gone.application and again.type = n.type and again.names = n.names and not again.is_stale)
+    -- A kind last: with it go its schedules.
+    order by array_position(array['route', 'handler', 'guard', 'schedule', 'job'], g.type), g.names
+  loop
+    perform deploy.unregister(gone.type, gone.names, false);
+    return next gone.label;
   end loop;
 end
 $body$;
 
-create or replace function deploy.registration(type text, names text[]) returns text
-language sql stable
+create or replace function deploy.unregister_all(application text) returns void
+language sql volatile
 set search_path = pg_catalog, pg_temp
 as $body$
-  select case registration.type
-    when 'route' then (
-      select md5(concat_ws(' ', r.function, r.role, r.search_path, r.validates, r.vary, r.max_entries, r.max_age, case when r.takes_other_sites then 'other sites' end)) from http.route r
-      where r.method = registration.names[1] and r.pattern = registration.names[2])
-    when 'handler' then (
-      select md5(concat_ws(' ', h.statement, h.priority, h.role, h.search_path)) from http.handler h where h.name = registration.names[1])
-    when 'job' then (
-      select md5(concat_ws(
-        ' ', k.function, k.role, k.search_path, k.attempts, k.backoff, k.longest_backoff, k.timeout is null, k.timeout,
-        k.at_once is null, k.at_once, k.per_second is null, k.per_second, k.priority, k.batch,
-        (select a.name from job.kind a where a.id = k.alert), k.keep_failures is null, k.keep_failures, k.keep_dead is null,
-        k.keep_dead))
-      from job.kind k where k.name = registration.names[1])
-    when 'schedule' then (
-      select md5(concat_ws(
-        ' ', k.name, s.arguments, s.priority, s.cron, s.every, s.time_zone, s.missed, s.missed_within, s.missed_most, s.may_overlap))
-      from job.timetable s left join job.kind k on k.id = s.kind where s.name = registration.names[1])
-    end
+  select deploy.unregister(g.type, g.names, true)
+  from (
+    select r.type, r.names
+    from deploy.registered r join deploy.application a on r.owner = pg_get_userbyid(a.owner)
+    where a.name = unregister_all.application
+    order by array_position(array['route', 'handler', 'guard', 'schedule', 'job'], r.type)) g
 $body$;
 
 create or replace function deploy.create_application(
@@ -718,7 +823,7 @@ begin
     case when current_setting('server_version_num')::integer >= 160000 then ' with inherit false, set true' end);
   execute format(
     'grant execute on function http.route(text, text, text, text, text), http.unroute(text, text), http.validate(text, text, boolean),
-     http.cross_site(text, text, boolean), http.cache(text, text, text[], integer, interval), http.cache_clear(text), http.registration_path(),
+     http.cross_site(text, text, boolean), http.guard(text, text, text, text), http.unguard(text), http.cache(text, text, text[], integer, interval), http.cache_clear(text), http.registration_path(),
      http.call(text, text, http.header[], bytea, text),
      job.define(text, text, text, integer, interval, interval, interval, integer, double precision, text, integer, text, interval, interval, text),
      job.schedule(text, text, text, jsonb, interval, timestamptz, text, text, interval, integer, boolean, text) to %I', owner_of);
@@ -733,6 +838,158 @@ begin
 end
 $body$;
 
-create domain http.secret as text;
-comment on domain http.secret is 'A password, a token, a key: as an argument of a function that requests or jobs call it appears in no message'
+create or replace function deploy.address(
+  type text, names text[], arguments text[], out classid oid, out objid oid, out objsubid integer)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $body$
+begin
+  if address.type not in ('route', 'handler', 'guard', 'job', 'schedule') then
+    select a.classid, a.objid, a.objsubid into classid, objid, objsubid
+    from pg_get_object_address(address.type, address.names, address.arguments) a;
+  end if;
+exception
+  when others then null;
+end
+$body$;
+
+create or replace function deploy.registration(type text, names text[]) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $body$
+  select case registration.type
+    when 'route' then (
+      select md5(concat_ws(' ', r.function, r.role, r.search_path, r.validates, r.vary, r.max_entries, r.max_age, case when r.takes_other_sites then 'other sites' end)) from http.route r
+      where r.method = registration.names[1] and r.pattern = registration.names[2])
+    when 'handler' then (
+      select md5(concat_ws(' ', h.statement, h.priority, h.role, h.search_path)) from http.handler h where h.name = registration.names[1])
+    when 'guard' then (
+      select md5(concat_ws(' ', g.function, g.role, g.search_path)) from http.guarded g where g.prefix = registration.names[1])
+    when 'job' then (
+      select md5(concat_ws(
+        ' ', k.function, k.role, k.search_path, k.attempts, k.backoff, k.longest_backoff, k.timeout is null, k.timeout,
+        k.at_once is null, k.at_once, k.per_second is null, k.per_second, k.priority, k.batch,
+        (select a.name from job.kind a where a.id = k.alert), k.keep_failures is null, k.keep_failures, k.keep_dead is null,
+        k.keep_dead))
+      from job.kind k where k.name = registration.names[1])
+    when 'schedule' then (
+      select md5(concat_ws(
+        ' ', k.name, s.arguments, s.priority, s.cron, s.every, s.time_zone, s.missed, s.missed_within, s.missed_most, s.may_overlap))
+      from job.timetable s left join job.kind k on k.id = s.kind where s.name = registration.names[1])
+    end
+$body$;
+
+create or replace function deploy.label(object deploy.object) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $body$
+  select (object).type || ' ' || array_to_string((object).names, case when (object).type in ('route', 'handler', 'guard', 'job', 'schedule') then ' ' else '.' end)
+    || case when (object).type in ('function', 'procedure', 'aggregate') then '(' || array_to_string((object).arguments, ',') || ')' else '' end
+$body$;
+
+create or replace function deploy.adopt(application text, files json, objects json) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $body$
+begin
+  insert into deploy.migration (application, path, digest, number)
+  select adopt.application, f.key, encode(sha256(convert_to(f.value, 'UTF8')), 'hex'), (
+    select max(d.number) from deploy.deployment d where d.application = adopt.application)
+  from json_each_text(adopt.files) f where f.key like 'migrations/%';
+  insert into deploy.content (application, digest, content)
+  select adopt.application, encode(sha256(convert_to(f.value, 'UTF8')), 'hex'), f.value from json_each_text(adopt.files) f
+  where f.key like 'migrations/%' on conflict do nothing;
+  insert into deploy.object (application, path, type, names, arguments)
+  select adopt.application, o.path, o.type, o.names, o.arguments
+  from json_to_recordset(adopt.objects) o (path text, type text, names text[], arguments text[])
+  where o.type not in ('route', 'handler', 'guard', 'job', 'schedule') and (deploy.address(o.type, o.names, o.arguments)).objid is not null;
+end
+$body$;
+
+comment on function deploy.unready_routes(text) is 'Routes to a role''s functions, and guards, that cannot be served as things are';
+
+-- HTML of values. The type of an argument, as its expression has it, says whether it is HTML.
+
+create function http.html_of(variadic pieces "any") returns http.html
+language c stable parallel safe
+as 'MODULE_PATHNAME', 'howdah_html_of';
+comment on function http.html_of("any") is
+  'Its arguments one after the other: HTML as it is, all else as text that is escaped, null as nothing. Pages are made of it'
 ;
+create function http.text_of(variadic pieces "any") returns text
+language c stable parallel safe
+as 'MODULE_PATHNAME', 'howdah_text_of';
+comment on function http.text_of("any") is 'Its arguments one after the other as text, null as nothing: the same for what is no HTML';
+create function http.attribute(value "any") returns http.html
+language c stable parallel safe
+as 'MODULE_PATHNAME', 'howdah_attribute';
+comment on function http.attribute("any") is 'A value for an attribute between quotes: HTML is escaped there, too';
+create function http.format(template http.html, variadic pieces "any") returns http.html
+language c stable parallel safe
+as 'MODULE_PATHNAME', 'howdah_format';
+comment on function http.format(http.html, "any") is
+  'HTML with values in the places %s, or %1$s, as format() has them: escaped, unless they are HTML'
+;
+create function http.raw(value text) returns http.html
+language sql immutable strict parallel safe
+return value::http.html;
+comment on function http.raw(text) is 'A text that is HTML: it is not escaped. Never one that a client has sent';
+create function http.safe_url(value text) returns text
+language c immutable strict parallel safe
+as 'MODULE_PATHNAME', 'howdah_safe_url';
+comment on function http.safe_url(text) is
+  'A URL that browsers do not run: of http, https, mailto or tel, or without a scheme; about:invalid for all else'
+;
+create function http.script_json(value json) returns http.html
+language c immutable parallel safe
+as 'MODULE_PATHNAME', 'howdah_script_json';
+comment on function http.script_json(json) is 'JSON for a <script type="application/json">: nothing in it ends the script';
+create function http.url(pattern text) returns text
+language c stable parallel safe
+as 'MODULE_PATHNAME', 'howdah_url';
+comment on function http.url(text) is 'The URL of a route without parameters';
+create function http.url(pattern text, variadic arguments "any") returns text
+language c stable parallel safe
+as 'MODULE_PATHNAME', 'howdah_url';
+comment on function http.url(text, "any") is
+  'The URL of a route: values for the parameters of its pattern, then names and values of the query, of which those that are null are left out'
+;
+create function http.url_with(variadic pairs "any") returns text
+language c stable parallel restricted
+as 'MODULE_PATHNAME', 'howdah_url_with';
+comment on function http.url_with("any") is
+  'The query of the request that runs with changes, as a URL of the same path: names and values, null takes one out'
+;
+
+create function http.html_agg_put(state internal, part http.html) returns internal
+language c immutable parallel safe
+as 'MODULE_PATHNAME', 'howdah_html_agg_put';
+comment on function http.html_agg_put(internal, http.html) is 'Adds a part to what http.html_agg() makes';
+create aggregate http.html_agg(part http.html) (
+  sfunc = http.html_agg_put, stype = internal, finalfunc = http.html_agg_end, parallel = safe);
+comment on aggregate http.html_agg(http.html) is 'The parts of all rows, one after the other';
+
+create function http.single_put(state internal, part http.html, place text) returns internal
+language c immutable parallel safe
+as 'MODULE_PATHNAME', 'howdah_single_put';
+comment on function http.single_put(internal, http.html, text) is 'Takes the row of http.single()';
+create function http.single_put(state internal, part text, place text) returns internal
+language c immutable parallel safe
+as 'MODULE_PATHNAME', 'howdah_single_put';
+comment on function http.single_put(internal, text, text) is 'Takes the row of http.single()';
+create function http.single_end(state internal, part http.html, place text) returns http.html
+language c immutable parallel safe
+as 'MODULE_PATHNAME', 'howdah_single_end';
+comment on function http.single_end(internal, http.html, text) is 'Ends what http.single() makes';
+create function http.single_end(state internal, part text, place text) returns text
+language c immutable parallel safe
+as 'MODULE_PATHNAME', 'howdah_single_end';
+comment on function http.single_end(internal, text, text) is 'Ends what http.single() makes';
+create aggregate http.single(part http.html, place text) (
+  sfunc = http.single_put, stype = internal, finalfunc = http.single_end, finalfunc_extra, parallel = safe);
+comment on aggregate http.single(http.html, text) is 'The part of the only row; null without a row, an error that names the place with two';
+create aggregate http.single(part text, place text) (
+  sfunc = http.single_put, stype = internal, finalfunc = http.single_end, finalfunc_extra, parallel = safe);
+comment on aggregate http.single(text, text) is 'The text of the only row; null without a row, an error that names the place with two';
+
+comment on function deploy.registration(text, text[]) is 'What a route, a query handler, a guard, a kind of jobs or a schedule is now; null if it is gone';

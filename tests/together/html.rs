@@ -203,3 +203,191 @@ fn functions_answer_with_it_as_they_did_wherever_they_run() {
     platform.sql("update part set words = 'first' where id = 1");
     assert_eq!(platform.get("/by_html/1").text(), "<h2>first</h2><b>1</b>");
 }
+
+/// Types whose values a page may show, with literals of them.
+const VALUES: [(&str, &str); 24] = [
+    ("text", "'<b>&\"''x'"),
+    ("varchar(10)", "'<i>'"),
+    ("char(4)", "'<'"),
+    ("name", "'a<b'"),
+    ("\"char\"", "'<'"),
+    ("integer", "7"),
+    ("bigint", "'-9223372036854775808'"),
+    ("numeric", "1.50"),
+    ("numeric", "'NaN'"),
+    ("double precision", "0.1"),
+    ("boolean", "true"),
+    ("date", "'2026-11-29'"),
+    ("timestamp", "'2026-11-29 01:02:03.5'"),
+    ("interval", "'1 day 2 hours'"),
+    ("json", "'{\"a\": \"<b>\"}'"),
+    ("jsonb", "'{\"a\": \"<b>\"}'"),
+    ("xml", "'<a/>'"),
+    ("uuid", "'00000000-0000-0000-0000-00000000000f'"),
+    ("inet", "'10.0.0.1/8'"),
+    ("text[]", "'{\"<a>\",b}'"),
+    ("int4range", "'[1,3)'"),
+    ("mood", "'<sad>'"),
+    ("shouted", "'<loud>'"),
+    ("pair", "'(\"<a>\",2)'"),
+];
+
+#[test]
+fn a_value_of_any_type_is_escaped_text_unless_it_is_html() {
+    let platform = Platform::start();
+    platform.sql(
+        "create type mood as enum ('<sad>'); create domain shouted as text; create type pair as (a text, b integer);
+         create domain markup as http.html",
+    );
+    let mut session = platform.session();
+    for (of_type, literal) in VALUES {
+        let typed = format!("{literal}::{of_type}");
+        // As PostgreSQL writes it, in its default settings.
+        let text = match of_type {
+            "\"char\"" => format!("({typed})::text"),
+            _ => format!("format('%s', {typed})"),
+        };
+        let text = if of_type == "boolean" { "'true'".to_owned() } else { text };
+        for settings in
+            ["", "set datestyle = 'SQL, DMY'; set intervalstyle = 'iso_8601'; set extra_float_digits = -10;"]
+        {
+            let expected = value(&mut session, &format!("select http.escape({text})"));
+            session.batch_execute(settings).expect("settings");
+            for made in [
+                format!("http.html_of({typed})::text"),
+                format!("http.format('%s', {typed})::text"),
+                format!("http.attribute({typed})::text"),
+                format!("(select http.html_agg(http.html_of({typed})) from (values (1)) one)::text"),
+                format!("http.escape(http.text_of({typed}))"),
+            ] {
+                assert_eq!(value(&mut session, &format!("select {made}")), expected, "{made} {settings}");
+            }
+            session.batch_execute("reset all").expect("settings");
+        }
+        let nothing = format!(
+            "select concat('[', http.html_of(null::{of_type})::text, http.format('%s', null::{of_type})::text, ']')"
+        );
+        assert_eq!(value(&mut session, &nothing), "[]", "{of_type}");
+    }
+    for (made, expected) in [
+        ("http.html_of('<b>'::http.html, 'x<y', '</b>'::http.html)", "<b>x&lt;y</b>"),
+        ("http.html_of('<b>', E'\\r')", "&lt;b&gt;&#13;"),
+        ("http.html_of('<b>'::markup)", "&lt;b&gt;"),
+        ("http.html_of(case when true then '<b>'::http.html else '' end)", "<b>"),
+        ("http.html_of(coalesce(null, '<b>'::http.html))", "<b>"),
+        ("http.html_of(http.raw('<b>'))", "<b>"),
+        ("http.attribute('<b>'::http.html)", "&lt;b&gt;"),
+        ("http.text_of('<b>'::http.html, '<i>', 7, null, true)", "<b><i>7true"),
+        ("http.format('<p>%s %2$s%%</p>%s', '<', '>'::http.html, 3)", "<p>&lt; >%</p>3"),
+        ("http.format('%2$s%1$s', 1, '<i>'::http.html)", "<i>1"),
+        ("http.format('ü%sö', null)", "üö"),
+        ("http.format(null, 1)", "null"),
+        ("http.raw(null)", "null"),
+        (
+            "http.script_json('{\"a\": \"</script><!-- & \u{2028}\"}')",
+            "{\"a\": \"\\u003c/script\\u003e\\u003c!-- \\u0026 \\u2028\"}",
+        ),
+        ("http.script_json(null)", "null"),
+        (
+            "(select http.html_agg(h order by h) from unnest(array['<b>', null, '<a>']::http.html[]) h)",
+            "<a><b>",
+        ),
+        ("(select http.html_agg(h) from unnest('{}'::http.html[]) h)", "null"),
+        ("(select http.single(h, 'here') from unnest(array['<b>']::http.html[]) h)", "<b>"),
+        ("(select http.single(h, 'here') from unnest(array[null]::http.html[]) h)", "null"),
+        ("(select http.single(h, 'here') from unnest('{}'::text[]) h)", "null"),
+    ] {
+        assert_eq!(value(&mut session, &format!("select ({made})::text")), expected, "{made}");
+    }
+    for (wrong, told) in [
+        ("http.format('%I', 1)", "42601 22023"),
+        ("http.format('%s %s', 1)", "22023"),
+        ("http.format('%0$s', 1)", "22023"),
+        ("http.format('%', 1)", "22023"),
+        ("http.format('x'::text, 1)", "42883"),
+        ("(select http.single(h, 'here') from unnest(array['<b>', null]::http.html[]) h)", "21000"),
+        ("http.html_agg_put(null, 'x')", "0A000 42883"),
+    ] {
+        let code = code(&mut session, &format!("select {wrong}"));
+        assert!(told.contains(&code), "{wrong}: {code}");
+    }
+}
+
+#[test]
+fn a_url_leads_to_its_route_and_nowhere_else() {
+    let platform = Platform::start();
+    platform.sql(
+        "create function shown(id text, page text default null) returns text language sql stable return concat_ws('|', id, page);
+         create function rest(rest text) returns text language sql stable return rest;
+         create function next(n integer default 0) returns text language sql stable return http.url_with('n', n + 1);
+         select http.route('GET', '/things/{id}', 'shown'), http.route('GET', '/files/{*rest}', 'rest'), http.route('GET', '/next', 'next')",
+    );
+    let mut session = platform.session();
+    for id in ["7", "a b", "a/b", "ä€🦉", "%2F", "?x=1", "#", "a&b=c", "\"'<>", ";:@$,+!*()", "...", "~"]
+    {
+        for page in ["2", "a b&c=d", "<\"'>", ""] {
+            let row = session
+                .query_one("select http.url('/things/{id}', $1::text, 'page', $2::text)", &[&id, &page]);
+            let url: String = row.expect("a row").get(0);
+            assert!(url.is_ascii(), "{url}");
+            let reply = platform.get(&url);
+            assert_eq!(reply.text(), format!("{id}|{page}"), "{url}");
+        }
+    }
+    for (made, expected) in [
+        ("http.url('/things/{id}', 7)", "/things/7"),
+        ("http.url('/things/{id}', 7, 'page', null, 'q', true)", "/things/7?q=true"),
+        ("http.url('/things/{id}', null::text)", "null"),
+        ("http.url('/a b/ü')", "/a%20b/%C3%BC"),
+        ("http.url('/files/{*rest}', 'a b/c')", "/files/a%20b/c"),
+        ("http.url('/files/{*rest}', '')", "/files/"),
+        ("http.url('/{a}/{b}', date '2026-01-02', 'x')", "/2026-01-02/x"),
+    ] {
+        assert_eq!(value(&mut session, &format!("select {made}")), expected, "{made}");
+    }
+    for wrong in [
+        "http.url('/things/{id}', '..')",
+        "http.url('/things/{id}', '.')",
+        "http.url('/things/{id}', '')",
+        "http.url('/files/{*rest}', 'a/../b')",
+        "http.url('/{*rest}', '/evil.example')",
+        "http.url('//evil.example')",
+        "http.url('https://evil.example')",
+        "http.url('/things/{id}')",
+        "http.url('/things/{id', 1)",
+        "http.url('/things/{id}', 1, 'page')",
+        "http.url('/things/{id}', 1, null, 2)",
+    ] {
+        let code = code(&mut session, &format!("select {wrong}"));
+        assert!(["22023", "22004"].contains(&&*code), "{wrong}: {code}");
+    }
+    for (asked, expected) in [
+        ("/next", "?n=1"),
+        ("/next?n=1", "?n=2"),
+        ("/next?a=1&n=1&b=%C3%BC%26&n=7", "?a=1&n=2&b=%C3%BC%26"),
+        ("/next?a&a=2", "?a=&a=2&n=1"),
+    ] {
+        for _ in 0..12 {
+            assert_eq!(platform.get(asked).text(), expected, "{asked}");
+        }
+    }
+    assert_eq!(value(&mut session, "select http.url_with('n', 1)"), "null");
+    for (url, safe) in [
+        ("https://a.example/x?y", true),
+        ("/a", true),
+        ("a:b", false),
+        ("javascript:alert(1)", false),
+        (" java\tscript:alert(1)", false),
+        ("JAVASCRIPT:alert(1)", false),
+        ("\u{1}javascript:alert(1)", false),
+        ("data:text/html,x", false),
+        ("mailto:a@b", true),
+        ("?a=javascript:x", true),
+        ("//evil.example", true),
+        ("", true),
+    ] {
+        let row = session.query_one("select http.safe_url($1)", &[&url]).expect("a row");
+        let made: String = row.get(0);
+        assert_eq!(made != "about:invalid", safe, "{url:?} {made:?}");
+    }
+}

@@ -88,6 +88,8 @@ fn reference(byte: u8) -> Option<&'static str> {
         b'>' => Some("&gt;"),
         b'"' => Some("&quot;"),
         b'\'' => Some("&#39;"),
+        // A parser takes one that is written as it is for the end of a line.
+        b'\r' => Some("&#13;"),
         _ => None,
     }
 }

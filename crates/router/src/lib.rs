@@ -3,6 +3,7 @@
 //!
 //! - [`Router`]: the table, [`Router::insert`] and [`Router::lookup`].
 //! - [`takes_part_of`]: whether a pattern would answer paths of another.
+//! - [`is_below`]: whether a path lies below a prefix.
 //! - `pattern`: reads `/users/{handle}/{*rest}` and says what is wrong with one that it cannot read.
 //! - `tree`: segments as a tree of hash tables; the search for the most specific pattern.
 //! - `methods`: the methods that one pattern answers, and its `Allow` header.
@@ -44,6 +45,7 @@ mod methods;
 mod params;
 pub mod path;
 mod pattern;
+mod prefix;
 mod router;
 mod shared_paths;
 mod tree;
@@ -51,6 +53,7 @@ mod tree;
 pub use insert_error::InsertError;
 pub use params::Params;
 pub use path::PathError;
-pub use pattern::parameters;
+pub use pattern::{checked_parameters, parameters};
+pub use prefix::{BadPrefix, check_prefix, is_below, may_be_below};
 pub use router::{Found, Match, Router};
 pub use shared_paths::takes_part_of;

@@ -58,6 +58,14 @@ pub(crate) fn parse(pattern: &str) -> Result<Vec<Segment<'_>>, InsertError> {
     Ok(segments)
 }
 
+/// The names of a pattern's parameters, in order.
+///
+/// # Errors
+/// A malformed pattern, with the reason.
+pub fn checked_parameters(pattern: &str) -> Result<Vec<&str>, InsertError> {
+    parse(pattern).map(|segments| names(&segments).collect())
+}
+
 /// The names of a pattern's parameters, in order; none of one that is malformed.
 pub fn parameters(pattern: &str) -> Vec<&str> {
     parse(pattern).map(|segments| names(&segments).collect()).unwrap_or_default()

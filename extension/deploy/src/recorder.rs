@@ -34,6 +34,8 @@ pub enum Registered {
     Route,
     /// By `http.handle()`.
     Handler,
+    /// By `http.guard()`.
+    Guard,
     /// By `job.define()`.
     Job,
     /// By `job.schedule()`.
@@ -46,6 +48,7 @@ impl Registered {
         match self {
             Self::Route => "route",
             Self::Handler => "handler",
+            Self::Guard => "guard",
             Self::Job => "job",
             Self::Schedule => "schedule",
         }

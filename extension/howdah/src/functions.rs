@@ -1,11 +1,11 @@
 //! The functions of schema `http`, and those of queues that know HTTP or listeners.
 //!
 //! - [`requests`]: the current request and its parts.
-//! - [`responses`]: escaping, cookies.
+//! - [`responses`]: escaping, cookies. [`html`]: HTML of values, and URLs.
 //! - [`intakes`]: what the views on listeners for lines show.
 //! - [`job_kinds`]: kinds of jobs.
 //! - [`calling`]: a request in the caller's transaction.
-//! - [`registering`]: routes and query handlers; [`caching`]: routes whose answers are kept; [`listening`]: ports.
+//! - [`registering`]: routes and query handlers; [`guarding`]: guards; [`caching`]: routes whose answers are kept; [`listening`]: ports.
 //! - [`changes`]: what commits have changed.
 //! - [`configuration`]: what a change of the configuration sets off.
 //! - [`queue_answers`]: rows of queues as JSON for answers over HTTP; [`queue_http`]: what else queues need for HTTP beside SQL.
@@ -17,6 +17,8 @@ mod caching;
 mod calling;
 mod changes;
 pub(crate) mod configuration;
+mod guarding;
+mod html;
 mod intakes;
 mod job_kinds;
 mod listening;

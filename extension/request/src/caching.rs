@@ -18,6 +18,8 @@ pub struct Caching {
     pub max_age: Option<Duration>,
     /// What they say to others who may keep them.
     pub outward: Outward,
+    /// The same of those for which a guard has let pass who asks.
+    pub guarded: Outward,
 }
 
 /// What an answer says to browsers and proxies.
@@ -36,11 +38,21 @@ impl Caching {
     pub(crate) fn of(names: &[String], most: usize, max_age: Option<Duration>) -> Caching {
         let vary: Vec<ReadInput> = names.iter().filter_map(|name| ReadInput::of_vary(name)).collect();
         let outward = Outward::of(&vary, max_age);
-        Caching { vary, most, max_age, outward }
+        let guarded = outward.guarded();
+        Caching { vary, most, max_age, outward, guarded }
     }
 }
 
 impl Outward {
+    /// Nobody between keeps it, and nobody for long: who may have it now may not have it then. Guards go by cookies, mostly.
+    fn guarded(&self) -> Outward {
+        let names = self.vary.as_deref().unwrap_or_default();
+        let has_cookie = names.split(", ").any(|name| name == "cookie");
+        let cookie = (!has_cookie).then_some("cookie");
+        let names: Vec<&str> = self.vary.as_deref().into_iter().chain(cookie).collect();
+        Outward { cache_control: "private, no-cache".into(), lasting: None, vary: Some(names.join(", ")) }
+    }
+
     /// Nobody outside hears of a commit: whoever keeps an answer has to ask whether it still holds, unless it may be so old. What depends on who
     /// asks is kept by nobody between. Of an answer that may depend on what `vary` does not name nobody outside is told that it may be old: another
     /// client would get it.
@@ -50,7 +62,7 @@ impl Outward {
             let name = match input {
                 ReadInput::Header(name) => name,
                 ReadInput::Cookie(_) => "cookie",
-                ReadInput::Query(_) => continue,
+                ReadInput::Query(_) | ReadInput::WholeQuery => continue,
             };
             if !names.contains(&name) {
                 names.push(name);

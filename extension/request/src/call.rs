@@ -19,7 +19,7 @@ use super::reads::{self, Named};
 use super::receiver::Receiver;
 use super::run::Job;
 use super::table::{NoTable, Table};
-use super::{called, current, grants, later, proxies, stored_body};
+use super::{called, current, grants, later, path_guards, proxies, stored_body};
 
 thread_local! {
     /// Whether this session has the callbacks and hooks that a worker has from its start.
@@ -87,6 +87,7 @@ unsafe fn run(request: &Request<'_>, records: bool) -> Vec<u8> {
         records,
         keeps: false,
         called: true,
+        path_guards: path_guards::of_path(&mut table.guards, request.path()),
     };
     // What the caller has in the session, and has put off, is the caller's.
     let _running = Running::begin();

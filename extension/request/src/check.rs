@@ -1,4 +1,4 @@
-//! Whether routes can be served, asked before anybody does: their plans are made as the roles that requests run as, of what this
+//! Whether routes and guards can be served, asked before anybody does: their plans are made as the roles that requests run as, of what this
 //! transaction has made, and thrown away.
 
 use pg::guard::{PgError, unwind};
@@ -10,15 +10,15 @@ use super::ready::make_ready;
 use super::table::{NoTable, Table};
 use super::types::Types;
 
-/// A route that cannot be served.
+/// A route or a guard that cannot be served.
 pub struct Unready {
-    /// Method and pattern.
+    /// Method and pattern; of a guard `guard` and its prefix.
     pub route: (String, String),
     /// What its plans fail by.
     pub error: PgError,
 }
 
-/// Routes of functions that this role owned when they were registered, as far as they cannot be served.
+/// Routes and guards of functions that this role owned when they were registered, as far as they cannot be served.
 ///
 /// # Safety
 /// On the main thread of a session, inside a transaction with a snapshot, as the extension's owner.
@@ -31,7 +31,8 @@ pub unsafe fn unready(owner: &str, nothing_open: &NothingOpen) -> Vec<Unready> {
             pgrx::error!("howdah's library does not serve this version of the extension")
         }
     };
-    let Table { types, endpoints, .. } = table;
+    let Table { types, endpoints, guards, .. } = table;
+    let guards = guards.into_iter().map(|guard| guard.endpoint);
     let unready = |mut endpoint: Endpoint| {
         let Target::Function { method, pattern, owner: Some(of), .. } = &endpoint.registration.target else {
             return None;
@@ -41,7 +42,7 @@ pub unsafe fn unready(owner: &str, nothing_open: &NothingOpen) -> Vec<Unready> {
         endpoint.forget_plans();
         Some(Unready { route, error: error? })
     };
-    endpoints.into_iter().filter_map(unready).collect()
+    endpoints.into_iter().chain(guards).filter_map(unready).collect()
 }
 
 /// What the endpoint's plans fail by.

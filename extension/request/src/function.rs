@@ -333,6 +333,11 @@ impl Function {
             || (self.shape(types) == plan.shape && (plan.origin == Origin::Call || self.returns_as_is(base)))
     }
 
+    /// Whether it returns a set.
+    pub(crate) fn returns_set(&self) -> bool {
+        self.returns_set
+    }
+
     /// The type of its result.
     pub fn result(&self) -> Oid {
         self.result

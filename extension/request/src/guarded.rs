@@ -3,14 +3,14 @@
 use conditions::{Preconditions, Validators, Verdict};
 use message::{Malformed, Request, Response};
 use problem::{Access, Problem};
-use session::request_transaction::Scope;
 use session::{identity, invalidations, leftovers};
 
 use super::endpoint::Endpoint;
 use super::error_context::ErrorContext;
 use super::guard::{Guard, outdated};
+use super::mishap::Mishap;
 use super::receiver::Answer;
-use super::run::{Job, Mishap};
+use super::run::Job;
 
 impl Job<'_, '_> {
     /// Whether there is what the request names. To be asked when its transaction has begun.
@@ -45,22 +45,8 @@ impl Job<'_, '_> {
         let endpoint = guard.endpoint.as_deref_mut().unwrap_or(own);
         let (role, search_path) = (endpoint.registration.role, endpoint.registration.search_path.clone());
         let request = Request::parse(&guard.message).map_err(unreadable)?;
-        let mut job = Job {
-            request: &request,
-            types: self.types,
-            identity: self.identity,
-            access: Access::ReadOnly,
-            scope: Scope::Nested { read_only: true },
-            shown: false,
-            client: self.client,
-            open: self.open,
-            receiver: self.receiver,
-            preconditions: Some(Preconditions::default()),
-            guard: None,
-            records: false,
-            keeps: false,
-            called: self.called,
-        };
+        let mut job = self.beneath(&request, Access::ReadOnly);
+        job.preconditions = Some(Preconditions::default());
         // SAFETY: by contract; what is called raises through pgrx's guards.
         let answer = unsafe {
             let run = || identity::assumed(role, &search_path, || job.run_once(endpoint, &guard.path));

@@ -9,13 +9,14 @@
 //!   [`arms`], [`effects`] and [`shape`]: from it to a cached plan; [`standing`]: whether that still stands for the function; [`author`]: whether its owner
 //!   may answer for the route; [`ready`]: all of it together.
 //! - [`admission`]: whose code may run in a gateway; [`product_calls`]: which calls may cost the product of two lengths.
-//! - [`arguments`], [`bound_value`], [`json`] and [`params`]: from the request to the plan's parameters; [`current`]: the request as SQL
+//! - [`arguments`], [`bound_value`], [`json`] [`params`] and [`given`]: from the request to the plan's parameters; [`current`]: the request as SQL
 //!   functions see it.
 //! - [`open`]: plans that stay open while requests share a transaction.
 //! - [`receiver`]: from the rows to the response, with [`rows`] and [`body`] where they become JSON.
 //! - [`request_log`]: requests in the log. [`grants`]: which grant a refusal is about. [`proxies`]: whose a request is; [`other_site`]: whether a page of
 //!   another site has sent it.
 //! - [`apart`]: functions that run apart from requests: jobs. [`error_context`]: what runs, for errors.
+//! - [`path_guards`]: functions that let requests pass first.
 //! - [`guard`]: writes that say what they are to find; [`guarded`]: whether they find it.
 //! - [`reads`]: what an answer has read, with [`read_plans`] and [`read_inputs`]; [`read_functions`], [`plpgsql_plugin`] and [`plpgsql_steps`]: what
 //!   PL/pgSQL computes without a plan; [`fixed_functions`]: which functions change by commits alone; [`read_conversions`]: texts that mean another
@@ -45,6 +46,7 @@ mod error_context;
 mod execute;
 mod fixed_functions;
 pub mod function;
+mod given;
 mod grants;
 mod guard;
 mod guarded;
@@ -52,9 +54,11 @@ pub mod inputs;
 pub mod json;
 pub mod later;
 pub mod make_plan;
+mod mishap;
 pub mod open;
 mod other_site;
 pub mod params;
+pub mod path_guards;
 pub mod plan;
 mod plpgsql_plugin;
 mod plpgsql_steps;

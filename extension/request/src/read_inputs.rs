@@ -1,7 +1,7 @@
 //! Parts of a request, beside its path, that an answer may depend on.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use message::Request;
 
@@ -16,6 +16,8 @@ pub enum ReadInput {
     Cookie(String),
     /// All parameters of a name in the query string.
     Query(String),
+    /// The query string as it was sent.
+    WholeQuery,
 }
 
 /// Parts that one answer may depend on.
@@ -32,6 +34,8 @@ thread_local! {
     static NOTED: RefCell<Vec<ReadInput>> = const { RefCell::new(Vec::new()) };
     /// What may be taken beside the query string.
     static VARIES: RefCell<Varies> = const { RefCell::new(None) };
+    /// Whether a guard runs: what it takes need not be named.
+    static IN_GUARD: Cell<bool> = const { Cell::new(false) };
     /// The first that was taken and is not among those.
     static UNNAMED: RefCell<Option<ReadInput>> = const { RefCell::new(None) };
 }
@@ -47,6 +51,7 @@ impl ReadInput {
                 pairs.find(|(known, _)| known == name).map(|(_, value)| value)
             }
             ReadInput::Query(_) => None,
+            ReadInput::WholeQuery => Some(request.query_string()),
         }
     }
 
@@ -63,7 +68,8 @@ impl ReadInput {
             return;
         }
         let is_named = match &self {
-            ReadInput::Query(_) => true,
+            ReadInput::Query(_) | ReadInput::WholeQuery => true,
+            _ if IN_GUARD.get() => true,
             _ => VARIES.with_borrow(|varies| varies.as_ref().is_none_or(|varies| varies.contains(&self))),
         };
         if !is_named {
@@ -88,8 +94,10 @@ impl ReadInput {
     }
 
     fn name(&self) -> &str {
-        let (ReadInput::Header(name) | ReadInput::Cookie(name) | ReadInput::Query(name)) = self;
-        name
+        match self {
+            ReadInput::Header(name) | ReadInput::Cookie(name) | ReadInput::Query(name) => name,
+            ReadInput::WholeQuery => "string",
+        }
     }
 
     /// As people and other processes read it: `header accept-language`.
@@ -98,6 +106,7 @@ impl ReadInput {
             ReadInput::Header(name) => format!("header {name}"),
             ReadInput::Cookie(name) => format!("cookie {name}"),
             ReadInput::Query(name) => format!("query {name}"),
+            ReadInput::WholeQuery => "whole query".into(),
         }
     }
 
@@ -107,6 +116,7 @@ impl ReadInput {
             ("header", name) => Some(ReadInput::Header(name.to_owned())),
             ("cookie", name) => Some(ReadInput::Cookie(name.to_owned())),
             ("query", name) => Some(ReadInput::Query(name.to_owned())),
+            ("whole", "query") => Some(ReadInput::WholeQuery),
             _ => None,
         }
     }
@@ -130,6 +140,7 @@ impl ReadInput {
             ReadInput::Header(name) => format!("header:{name}"),
             ReadInput::Cookie(name) => format!("cookie:{name}"),
             ReadInput::Query(name) => format!("query:{name}"),
+            ReadInput::WholeQuery => "query:*".into(),
         }
     }
 }
@@ -145,11 +156,29 @@ pub fn take_parameters<'r>(name: &str, request: &Request<'r>) -> Result<Vec<Cow<
     Ok(all.into_iter().filter(|(known, _)| known == name).map(|(_, value)| value).collect())
 }
 
+/// Names and values of a query string, in order.
+pub type Parameters<'r> = Vec<(Cow<'r, str>, Cow<'r, str>)>;
+
+/// All parameters of the query string, for a function that a handler has called: the whole string is noted if the run is recorded.
+///
+/// # Errors
+/// If the query string cannot be read.
+pub fn take_all_parameters<'r>(request: &Request<'r>) -> Result<Parameters<'r>, form::FormError> {
+    ReadInput::WholeQuery.note();
+    form::urlencoded::parse(request.query_string().as_bytes(), MAX_PARAMETERS)
+}
+
 /// Begins to note; of a route whose answers are kept with what its `vary` names.
 pub(super) fn begin(varies: Option<&[ReadInput]>) {
     NOTED.take();
     VARIES.set(varies.map(<[_]>::to_vec));
     UNNAMED.take();
+    IN_GUARD.set(false);
+}
+
+/// Says whether a guard runs. What it takes is noted, whatever `vary` names: who may see an answer is no matter of the route's.
+pub(super) fn in_guard(is: bool) {
+    IN_GUARD.set(is);
 }
 
 /// Those that were noted since.
@@ -164,7 +193,7 @@ pub(super) fn unnamed() -> Option<ReadInput> {
 
 /// Writes what inputs are in a request as bytes that are equal only where all of them are; false if the query string cannot be read.
 pub fn write_inputs(inputs: &[ReadInput], request: &Request<'_>, key: &mut Vec<u8>) -> bool {
-    let mut parameters: Option<Vec<(Cow<'_, str>, Cow<'_, str>)>> = None;
+    let mut parameters: Option<Parameters<'_>> = None;
     key.push(inputs.len() as u8);
     for input in inputs {
         let ReadInput::Query(name) = input else {

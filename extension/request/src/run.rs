@@ -24,17 +24,19 @@ use super::endpoint::{Endpoint, Plans};
 use super::error_context::ErrorContext;
 use super::execute::{CATALOG_TRIES, execute};
 use super::function::Function;
+use super::given::{bind, name_parameter, parameters};
 use super::guard::Guard;
 use super::inputs::Argument;
+use super::mishap::{Mishap, elsewhere, mixed, unmet};
 use super::open::OpenPlans;
-use super::params::{self, RequestSource};
+use super::params::RequestSource;
 use super::plan::{Origin, Plan};
 use super::ready::{add_plan, is_ready, make_ready, plan_for};
 use super::receiver::{Answer, Receiver};
 use super::recording::{self, Obstacle};
 use super::request_log::{Shown, Whose};
 use super::types::Types;
-use super::{arguments, grants, later, reads};
+use super::{grants, later, reads};
 
 /// A request on its way through the endpoints.
 pub(crate) struct Job<'j, 'r> {
@@ -66,6 +68,8 @@ pub(crate) struct Job<'j, 'r> {
     pub keeps: bool,
     /// Whether it is a request of `http.call`, whose errors are its caller's.
     pub called: bool,
+    /// The functions that let it pass first, from the outer to the inner.
+    pub path_guards: Vec<&'j mut Endpoint>,
 }
 
 /// What a request gives an endpoint.
@@ -85,15 +89,26 @@ const DEADLOCK_PAUSE: Duration = Duration::from_millis(10);
 /// How often what was checked is done again because somebody else has changed it in between.
 const GUARDED_TRIES: u32 = 8;
 
-/// An attempt's failure, before it is known whether it is tried again.
-pub(crate) enum Mishap {
-    Problem(Problem),
-    Error(PgError),
-}
-
-impl From<PgError> for Mishap {
-    fn from(error: PgError) -> Mishap {
-        Mishap::Error(error)
+impl Job<'_, '_> {
+    /// Another request in the transaction of this one, in a subtransaction, as somebody else.
+    pub(super) fn beneath<'n, 'q>(&'n mut self, request: &'n Request<'q>, access: Access) -> Job<'n, 'q> {
+        Job {
+            request,
+            types: self.types,
+            identity: self.identity,
+            access,
+            scope: Scope::Nested { read_only: access == Access::ReadOnly },
+            shown: false,
+            client: self.client,
+            open: self.open,
+            receiver: self.receiver,
+            preconditions: None,
+            guard: None,
+            records: false,
+            keeps: false,
+            called: self.called,
+            path_guards: Vec::new(),
+        }
     }
 }
 
@@ -307,6 +322,7 @@ impl Job<'_, '_> {
                 {
                     // The second try makes new ones.
                     endpoint.forget_plans();
+                    self.path_guards.iter_mut().for_each(|guard| guard.forget_plans());
                 }
                 self.name_memory(mishap);
             }
@@ -334,7 +350,30 @@ impl Job<'_, '_> {
             } else {
                 context.guarded(|| *begun = Some(request_transaction::begin(scope, role)))?;
             }
+            if let Some(answer) = self.pass_guards(endpoint, path, begun, context)? {
+                return Ok(answer);
+            }
             let is_met = self.look(endpoint, context)?;
+            self.run_endpoint(endpoint, path, is_met, begun, context)
+        }
+    }
+
+    /// Runs an endpoint inside what has begun, and ends that; nothing has begun where more is to follow in it. `is_met` says whether there is
+    /// what the request names.
+    ///
+    /// # Safety
+    /// As for [`Job::run`], inside a transaction, as the endpoint's role.
+    pub(super) unsafe fn run_endpoint(
+        &mut self,
+        endpoint: &mut Endpoint,
+        path: &[PathParameter<'_>],
+        is_met: bool,
+        begun: &Option<Begun>,
+        context: &ErrorContext<'_>,
+    ) -> Result<Answer, Mishap> {
+        let role = endpoint.registration.role;
+        // SAFETY: by contract, and as above.
+        unsafe {
             if !is_ready(endpoint) {
                 self.make_ready(endpoint, context)?;
             }
@@ -364,7 +403,8 @@ impl Job<'_, '_> {
             }
             let counters = if self.records { endpoint.counters() } else { None };
             let caching = endpoint.registration.caching.as_ref().filter(|_| self.keeps);
-            let outward = caching.map(|caching| &caching.outward);
+            let is_guarded = !self.path_guards.is_empty();
+            let outward = caching.map(|caching| if is_guarded { &caching.guarded } else { &caching.outward });
             let given = Given { bound: &bound, path, arguments, outward };
             self.run_plan(plan, called, &given, counters, begun, context)
         }
@@ -507,65 +547,6 @@ fn refuse_invalid(answer: &Answer) {
     if let Answer::Invalid(reason) = answer {
         pg::guard::raise(PgError { sqlstate: *b"39000", message: reason.clone(), ..PgError::default() });
     }
-}
-
-/// Something else is there than the request names.
-fn unmet() -> Problem {
-    Problem::new(412, "what is there is not what the request names in If-Match or another condition")
-}
-
-/// Has the request run again, under one deployment.
-fn mixed() -> Mishap {
-    Mishap::Error(PgError { sqlstate: deployments::MIXED, ..PgError::default() })
-}
-
-/// Has an executor run what runs in a gateway now.
-fn elsewhere() -> Mishap {
-    Mishap::Error(PgError { sqlstate: *b"25006", ..PgError::default() })
-}
-
-/// The plan's parameters.
-unsafe fn parameters(
-    plan: &Plan,
-    bound: &Bound<'_>,
-    request: &Request<'_>,
-    types: &Types,
-    source: &mut RequestSource,
-) -> pg_sys::ParamListInfo {
-    // SAFETY: inside a guard and a transaction, as the endpoint's role.
-    unsafe {
-        if plan.origin != Origin::Statement {
-            arguments::convert(&plan.arguments, &bound.values, Some(request), types)
-        } else {
-            params::of_request(source)
-        }
-    }
-}
-
-/// A value that cannot be converted is the client's fault, and which one it was helps.
-fn name_parameter(error: PgError, plan: &Plan, shown: bool) -> Mishap {
-    let Some(place) = arguments::failed_conversion() else { return error.into() };
-    let name = plan.arguments.get(place).and_then(|argument| argument.name.as_deref()).unwrap_or("body");
-    if !Meaning::of(&error.sqlstate).is_texts_fault() {
-        return Mishap::Error(error);
-    }
-    let mut problem = Problem::new(400, format!("parameter {name}: {}", error.message));
-    problem.sqlstate = Some(error.sqlstate);
-    if shown {
-        problem.more = [error.detail, error.hint];
-    }
-    Mishap::Problem(problem)
-}
-
-/// The values for the arguments of the endpoint's function, if it has one.
-fn bind<'b>(
-    plans: &Plans,
-    request: &'b Request<'_>,
-    path: &'b [PathParameter<'_>],
-) -> Result<Bound<'b>, Mishap> {
-    let Plans::Made { function: Some(function), .. } = plans else { return Ok(Bound::default()) };
-    arguments::bind(function, request, path)
-        .map_err(|error| Mishap::Problem(Problem::new(error.status, error.detail)))
 }
 
 /// Whether nobody can write to this server.

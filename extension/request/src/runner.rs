@@ -16,7 +16,7 @@ use super::receiver::Receiver;
 use super::request_log::log_request;
 use super::run::Job;
 use super::table::{self, Along, NoTable, Table};
-use super::{called, grants, proxies, ready, stored_body};
+use super::{called, grants, path_guards, proxies, ready, stored_body};
 
 /// Runs requests in this process.
 pub struct Runner {
@@ -336,7 +336,7 @@ impl Runner {
             let Some(table) = self.table.as_mut() else {
                 return Err(Problem::new(503, "howdah is not ready"));
             };
-            let Table { types, endpoints, handlers, router, .. } = table;
+            let Table { types, endpoints, handlers, router, guards, .. } = table;
             let job = Job {
                 request,
                 types,
@@ -352,6 +352,7 @@ impl Runner {
                 records: false,
                 keeps: false,
                 called: false,
+                path_guards: path_guards::of_path(guards, request.path()),
             };
             job.answer(endpoints, handlers.clone(), router, |number| {
                 *counters = number;

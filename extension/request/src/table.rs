@@ -8,12 +8,13 @@ use pg::guard::{PgError, Report, attempt};
 use pg::log_line;
 use pgrx::pg_sys::{self, Oid};
 use pgrx::spi::SpiClient;
-use router::Router;
+use router::{Router, is_below};
 use session::{invalidations, leftovers, settings_in_force, temporary};
 use shared::SERVED_VERSIONS;
 
 use super::caching::Caching;
 use super::endpoint::{Endpoint, Registration, Target};
+use super::path_guards::PathGuard;
 use super::types::Types;
 
 /// Routes and query handlers.
@@ -24,6 +25,8 @@ pub struct Table {
     pub(crate) endpoints: Vec<Endpoint>,
     /// Which of them are query handlers.
     pub handlers: std::ops::Range<usize>,
+    /// Functions that let requests pass first, each before those below it.
+    pub(crate) guards: Vec<PathGuard>,
     /// Routes by method and path; the numbers are places in `endpoints`.
     pub router: Router,
 }
@@ -34,6 +37,7 @@ struct Configuration {
     tables: [Oid; invalidations::TABLES_WATCHED],
     registrations: Vec<Registration>,
     routes: usize,
+    guards: Vec<(String, Registration)>,
 }
 
 /// Why there is no table.
@@ -92,34 +96,26 @@ impl Table {
     pub(crate) unsafe fn of_transaction() -> Result<Table, NoTable> {
         // SAFETY: by contract.
         let configuration = unsafe { read(&mut nothing_along)? };
-        Ok(Self::compiled(
-            configuration.types,
-            configuration.registrations,
-            configuration.routes,
-            Endpoint::uncounted,
-        ))
+        Ok(Self::compiled(configuration, Endpoint::uncounted, Endpoint::uncounted))
     }
 
     fn compile(configuration: Configuration, previous: Option<Table>) -> Table {
         invalidations::set_tables(configuration.tables);
-        let mut kept: HashMap<String, Endpoint> = HashMap::new();
-        for endpoint in previous.into_iter().flat_map(|table| table.endpoints) {
-            kept.insert(key(&endpoint.registration.target), endpoint);
-        }
-        let Configuration { types, registrations, routes, .. } = configuration;
-        Self::compiled(types, registrations, routes, |registration| {
-            let same =
-                kept.remove(&key(&registration.target)).filter(|known| known.registration == registration);
-            same.unwrap_or_else(|| Endpoint::new(registration))
-        })
+        let (endpoints, guards) = previous.map(|table| (table.endpoints, table.guards)).unwrap_or_default();
+        let guards = guards.into_iter().map(|guard| guard.endpoint);
+        Self::compiled(
+            configuration,
+            kept_or(endpoints.into_iter(), Endpoint::new),
+            kept_or(guards, Endpoint::uncounted),
+        )
     }
 
     fn compiled(
-        types: Types,
-        registrations: Vec<Registration>,
-        routes: usize,
+        configuration: Configuration,
         mut endpoint: impl FnMut(Registration) -> Endpoint,
+        mut guard: impl FnMut(Registration) -> Endpoint,
     ) -> Table {
+        let Configuration { types, registrations, routes, guards, .. } = configuration;
         let mut router = Router::new();
         let mut endpoints = Vec::with_capacity(registrations.len());
         for registration in registrations {
@@ -133,12 +129,32 @@ impl Table {
             endpoints.push(endpoint(registration));
         }
         let handlers = routes..endpoints.len();
-        Table { types, endpoints, handlers, router }
+        let guards = guards.into_iter();
+        let guards = guards.map(|(prefix, registered)| PathGuard { prefix, endpoint: guard(registered) });
+        Table { types, endpoints, handlers, guards: guards.collect(), router }
+    }
+
+    /// Whether a function has to let requests to a path pass, percent-decoded, before anything answers.
+    pub fn is_guarded(&self, path: &str) -> bool {
+        self.guards.iter().any(|guard| is_below(&guard.prefix, path))
     }
 
     /// The numbers of the endpoints' counters.
     pub fn numbers(&self) -> HashSet<u32> {
         self.endpoints.iter().filter_map(Endpoint::number).collect()
+    }
+}
+
+/// Makes endpoints of registrations: those that there are already, with their plans, or new ones.
+fn kept_or(
+    known: impl Iterator<Item = Endpoint>,
+    make: fn(Registration) -> Endpoint,
+) -> impl FnMut(Registration) -> Endpoint {
+    let mut kept: HashMap<String, Endpoint> =
+        known.map(|endpoint| (key(&endpoint.registration.target), endpoint)).collect();
+    move |registration| {
+        let same = kept.remove(&key(&registration.target)).filter(|known| known.registration == registration);
+        same.unwrap_or_else(|| make(registration))
     }
 }
 
@@ -178,6 +194,7 @@ unsafe fn read(along: Along<'_>) -> Result<Configuration, NoTable> {
         let tables = [
             table(schema, c"route"),
             table(schema, c"handler"),
+            table(schema, c"guarded"),
             table(schema, c"listener"),
             table(queue, c"listener"),
             table(job, c"kind"),
@@ -189,14 +206,17 @@ unsafe fn read(along: Along<'_>) -> Result<Configuration, NoTable> {
             let mut registrations = routes(client)?;
             let count = registrations.len();
             registrations.extend(handlers(client)?);
+            let guards = guards(client)?;
             along(client)?;
-            Ok((registrations, count))
+            Ok((registrations, count, guards))
         });
         pg_sys::SetUserIdAndSecContext(user, context);
         pg_sys::PopActiveSnapshot();
         settings_in_force::leave_safe_path(path);
         match read {
-            Ok((registrations, routes)) => Ok(Configuration { types, tables, registrations, routes }),
+            Ok((registrations, routes, guards)) => {
+                Ok(Configuration { types, tables, registrations, routes, guards })
+            }
             Err(error) => pgrx::error!("cannot read howdah's configuration: {error}"),
         }
     }
@@ -271,6 +291,33 @@ fn handlers(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Erro
             caching: None,
             takes_other_sites: false,
         })
+    })
+    .collect()
+}
+
+/// Outer ones first: what lies below a prefix is longer.
+fn guards(client: &SpiClient<'_>) -> Result<Vec<(String, Registration)>, pgrx::spi::Error> {
+    let rows = client.select(
+        "select prefix, function, role::oid, search_path, owner from http.guarded order by length(prefix), prefix",
+        None,
+        &[],
+    )?;
+    rows.map(|row| {
+        let prefix = row.get::<String>(1)?.unwrap_or_default();
+        let registration = Registration {
+            target: Target::Function {
+                method: "guard".into(),
+                pattern: prefix.clone(),
+                function: row.get::<String>(2)?.unwrap_or_default(),
+                owner: row.get::<String>(5)?,
+            },
+            role: row.get::<Oid>(3)?.unwrap_or(Oid::INVALID),
+            search_path: search_path(row.get(4)?),
+            validates: false,
+            caching: None,
+            takes_other_sites: false,
+        };
+        Ok((prefix, registration))
     })
     .collect()
 }

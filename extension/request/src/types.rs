@@ -80,6 +80,11 @@ impl Types {
     }
 }
 
+/// Whether a type is `http.response`. False in a process that has looked up no types.
+pub(crate) fn is_response(of_type: Oid) -> bool {
+    KNOWN.get().is_some_and(|types| types.response == of_type)
+}
+
 /// Whether a type is `http.html`, whose values are those of text. False in a process that has looked up no types.
 pub(crate) fn is_html(of_type: Oid) -> bool {
     KNOWN.get().is_some_and(|types| types.html == of_type)

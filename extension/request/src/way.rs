@@ -43,7 +43,13 @@ impl Job<'_, '_> {
         let request = self.request;
         match way(router, request) {
             Way::BadPath(reason) => Err(Problem::new(400, reason)),
-            Way::Options(allow) => Ok(self.write_options(allow)),
+            Way::Options(allow) => {
+                // SAFETY: by contract.
+                match unsafe { self.pass_guards_of_nothing()? } {
+                    Some(answer) => self.finish(answer, false),
+                    None => Ok(self.write_options(allow)),
+                }
+            }
             Way::Route(place, parameters) => {
                 let path: Vec<_> = parameters.iter().collect();
                 tried(endpoints[place].number());
@@ -62,29 +68,47 @@ impl Job<'_, '_> {
                     .map_err(|problem| name_others(problem, request, router.allow(request.raw_path())))?;
                 job.finish(answer, true)
             }
-            Way::Handlers(allow) => {
-                let has_no_handlers = handlers.is_empty();
-                if !has_no_handlers {
-                    refuse_from_elsewhere(request)?;
-                }
-                for endpoint in &mut endpoints[handlers] {
-                    tried(endpoint.number());
-                    // SAFETY: by contract.
-                    let answer = unsafe { self.run(endpoint, &[]) };
-                    let answer = answer.map_err(|problem| name_others(problem, request, Some(ANY_METHOD)))?;
-                    if answer != Answer::Nothing {
-                        return self.finish(answer, false);
-                    }
-                }
-                tried(None);
-                let mut problem = nothing_answers(request, allow);
-                // There may be a route by now. What a handler has done is committed.
-                if has_no_handlers && self.runs_in_executor() && deployments::may_be_mixed() {
-                    problem.sqlstate = Some(deployments::MIXED);
-                }
-                Err(problem)
+            // SAFETY: by contract.
+            Way::Handlers(allow) => unsafe {
+                self.answer_by_handlers(&mut endpoints[handlers], allow, tried)
+            },
+        }
+    }
+
+    /// Asks the query handlers in their order; 404, or 405 with this Allow, if none answers.
+    unsafe fn answer_by_handlers(
+        mut self,
+        handlers: &mut [Endpoint],
+        allow: Option<&str>,
+        mut tried: impl FnMut(Option<u32>),
+    ) -> Result<u16, Problem> {
+        let request = self.request;
+        let has_no_handlers = handlers.is_empty();
+        if !has_no_handlers {
+            refuse_from_elsewhere(request)?;
+        }
+        for endpoint in handlers {
+            tried(endpoint.number());
+            // SAFETY: by contract.
+            let answer = unsafe { self.run(endpoint, &[]) };
+            let answer = answer.map_err(|problem| name_others(problem, request, Some(ANY_METHOD)))?;
+            if answer != Answer::Nothing {
+                return self.finish(answer, false);
             }
         }
+        tried(None);
+        if has_no_handlers
+            // SAFETY: by contract.
+            && let Some(answer) = unsafe { self.pass_guards_of_nothing()? }
+        {
+            return self.finish(answer, false);
+        }
+        let mut problem = nothing_answers(request, allow);
+        // There may be a route by now. What a handler has done is committed.
+        if has_no_handlers && self.runs_in_executor() && deployments::may_be_mixed() {
+            problem.sqlstate = Some(deployments::MIXED);
+        }
+        Err(problem)
     }
 }
 

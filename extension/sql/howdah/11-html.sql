@@ -105,3 +105,87 @@ comment on operator pg_catalog.!~~ (http.html, text) is 'NOT LIKE';
 create operator class http.html_ops default for type http.html using btree as
   operator 1 pg_catalog.<, operator 2 pg_catalog.<=, operator 3 pg_catalog.=, operator 4 pg_catalog.>=, operator 5 pg_catalog.>,
   function 1 http.html_cmp(http.html, http.html);
+
+-- HTML of values. The type of an argument, as its expression has it, says whether it is HTML.
+
+create function http.html_of(variadic pieces "any") returns http.html
+language c stable parallel safe
+as 'MODULE_PATHNAME', 'howdah_html_of';
+comment on function http.html_of("any") is
+  'Its arguments one after the other: HTML as it is, all else as text that is escaped, null as nothing. Pages are made of it'
+;
+create function http.text_of(variadic pieces "any") returns text
+language c stable parallel safe
+as 'MODULE_PATHNAME', 'howdah_text_of';
+comment on function http.text_of("any") is 'Its arguments one after the other as text, null as nothing: the same for what is no HTML';
+create function http.attribute(value "any") returns http.html
+language c stable parallel safe
+as 'MODULE_PATHNAME', 'howdah_attribute';
+comment on function http.attribute("any") is 'A value for an attribute between quotes: HTML is escaped there, too';
+create function http.format(template http.html, variadic pieces "any") returns http.html
+language c stable parallel safe
+as 'MODULE_PATHNAME', 'howdah_format';
+comment on function http.format(http.html, "any") is
+  'HTML with values in the places %s, or %1$s, as format() has them: escaped, unless they are HTML'
+;
+create function http.raw(value text) returns http.html
+language sql immutable strict parallel safe
+return value::http.html;
+comment on function http.raw(text) is 'A text that is HTML: it is not escaped. Never one that a client has sent';
+create function http.safe_url(value text) returns text
+language c immutable strict parallel safe
+as 'MODULE_PATHNAME', 'howdah_safe_url';
+comment on function http.safe_url(text) is
+  'A URL that browsers do not run: of http, https, mailto or tel, or without a scheme; about:invalid for all else'
+;
+create function http.script_json(value json) returns http.html
+language c immutable parallel safe
+as 'MODULE_PATHNAME', 'howdah_script_json';
+comment on function http.script_json(json) is 'JSON for a <script type="application/json">: nothing in it ends the script';
+create function http.url(pattern text) returns text
+language c stable parallel safe
+as 'MODULE_PATHNAME', 'howdah_url';
+comment on function http.url(text) is 'The URL of a route without parameters';
+create function http.url(pattern text, variadic arguments "any") returns text
+language c stable parallel safe
+as 'MODULE_PATHNAME', 'howdah_url';
+comment on function http.url(text, "any") is
+  'The URL of a route: values for the parameters of its pattern, then names and values of the query, of which those that are null are left out'
+;
+create function http.url_with(variadic pairs "any") returns text
+language c stable parallel restricted
+as 'MODULE_PATHNAME', 'howdah_url_with';
+comment on function http.url_with("any") is
+  'The query of the request that runs with changes, as a URL of the same path: names and values, null takes one out'
+;
+
+create function http.html_agg_put(state internal, part http.html) returns internal
+language c immutable parallel safe
+as 'MODULE_PATHNAME', 'howdah_html_agg_put';
+comment on function http.html_agg_put(internal, http.html) is 'Adds a part to what http.html_agg() makes';
+create aggregate http.html_agg(part http.html) (
+  sfunc = http.html_agg_put, stype = internal, finalfunc = http.html_agg_end, parallel = safe);
+comment on aggregate http.html_agg(http.html) is 'The parts of all rows, one after the other';
+
+create function http.single_put(state internal, part http.html, place text) returns internal
+language c immutable parallel safe
+as 'MODULE_PATHNAME', 'howdah_single_put';
+comment on function http.single_put(internal, http.html, text) is 'Takes the row of http.single()';
+create function http.single_put(state internal, part text, place text) returns internal
+language c immutable parallel safe
+as 'MODULE_PATHNAME', 'howdah_single_put';
+comment on function http.single_put(internal, text, text) is 'Takes the row of http.single()';
+create function http.single_end(state internal, part http.html, place text) returns http.html
+language c immutable parallel safe
+as 'MODULE_PATHNAME', 'howdah_single_end';
+comment on function http.single_end(internal, http.html, text) is 'Ends what http.single() makes';
+create function http.single_end(state internal, part text, place text) returns text
+language c immutable parallel safe
+as 'MODULE_PATHNAME', 'howdah_single_end';
+comment on function http.single_end(internal, text, text) is 'Ends what http.single() makes';
+create aggregate http.single(part http.html, place text) (
+  sfunc = http.single_put, stype = internal, finalfunc = http.single_end, finalfunc_extra, parallel = safe);
+comment on aggregate http.single(http.html, text) is 'The part of the only row; null without a row, an error that names the place with two';
+create aggregate http.single(part text, place text) (
+  sfunc = http.single_put, stype = internal, finalfunc = http.single_end, finalfunc_extra, parallel = safe);
+comment on aggregate http.single(text, text) is 'The text of the only row; null without a row, an error that names the place with two';

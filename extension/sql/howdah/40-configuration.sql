@@ -45,6 +45,20 @@ comment on column http.handler.search_path is 'search_path at registration, in w
 comment on column http.handler.owner is
   'Who registered it, if that is no member of howdah_admin: an application. Null is howdah_admin';
 
+create table http.guarded (
+  prefix text not null primary key,
+  function text not null,
+  role regrole not null,
+  search_path text not null,
+  owner text);
+comment on table http.guarded is 'Guards of paths; change them by http.guard() and http.unguard()';
+comment on column http.guarded.prefix is 'All that is at this path and below it is guarded';
+comment on column http.guarded.function is 'The function with its argument types';
+comment on column http.guarded.role is 'The role that it runs as';
+comment on column http.guarded.search_path is 'search_path at registration, in which names resolve';
+comment on column http.guarded.owner is
+  'Who owned the function at registration, by name; null is anybody. Another''s function of the same name refuses everything';
+
 create table http.listener (
   port integer not null check (port between 1 and 65535),
   address text not null,
@@ -74,12 +88,16 @@ alter table http.route enable always trigger changed;
 create trigger changed after insert or update or delete or truncate on http.handler
 for each statement execute function http.configuration_changed();
 alter table http.handler enable always trigger changed;
+create trigger changed after insert or update or delete or truncate on http.guarded
+for each statement execute function http.configuration_changed();
+alter table http.guarded enable always trigger changed;
 create trigger changed after insert or update or delete or truncate on http.listener
 for each statement execute function http.configuration_changed();
 alter table http.listener enable always trigger changed;
 
 select pg_catalog.pg_extension_config_dump('http.route', '');
 select pg_catalog.pg_extension_config_dump('http.handler', '');
+select pg_catalog.pg_extension_config_dump('http.guarded', '');
 select pg_catalog.pg_extension_config_dump('http.listener', '');
 
 -- What configures. These functions run as their caller, and only their rows are written as the extension's owner, so that nobody
@@ -115,6 +133,19 @@ language c volatile
 as 'MODULE_PATHNAME', 'howdah_cross_site';
 comment on function http.cross_site(text, text, boolean) is
   'Lets a route take what pages of other sites send by another method than GET: a payment''s callback, a sign-in elsewhere';
+
+create function http.guard(
+  prefix text, function text, role text default 'howdah_web', search_path text default http.registration_path())
+returns void
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_guard';
+comment on function http.guard(text, text, text, text) is
+  'Has a function look at each request to a path and all below it before anything else answers: null lets it pass, a response is the answer';
+
+create function http.unguard(prefix text) returns boolean
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_unguard';
+comment on function http.unguard(text) is 'Removes a guard; false if there is none';
 
 create function http.cache(
   method text, pattern text, vary text[] default '{}', max_entries integer default 10000, max_age interval default null)
@@ -161,14 +192,16 @@ comment on function http.unlisten(integer, text) is
 
 revoke all on function
   http.route(text, text, text, text, text), http.unroute(text, text), http.validate(text, text, boolean),
-  http.cross_site(text, text, boolean), http.cache(text, text, text[], integer, interval), http.cache_clear(text),
+  http.cross_site(text, text, boolean), http.guard(text, text, text, text), http.unguard(text),
+  http.cache(text, text, text[], integer, interval), http.cache_clear(text),
   http.handle(text, text, integer, text, text), http.unhandle(text),
   http.listen(integer, text, boolean, text, text), http.unlisten(integer, text),
   http.registration_path(), http.configuration_changed()
 from public;
 grant execute on function
   http.route(text, text, text, text, text), http.unroute(text, text), http.validate(text, text, boolean),
-  http.cross_site(text, text, boolean), http.cache(text, text, text[], integer, interval), http.cache_clear(text),
+  http.cross_site(text, text, boolean), http.guard(text, text, text, text), http.unguard(text),
+  http.cache(text, text, text[], integer, interval), http.cache_clear(text),
   http.handle(text, text, integer, text, text), http.unhandle(text),
   http.listen(integer, text, boolean, text, text), http.unlisten(integer, text), http.registration_path()
 to howdah_admin;

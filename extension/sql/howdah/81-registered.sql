@@ -1,4 +1,4 @@
--- What is registered with this extension, and is no object of PostgreSQL's: routes, query handlers, kinds of jobs, schedules. The one place in
+-- What is registered with this extension, and is no object of PostgreSQL's: routes, query handlers, guards, kinds of jobs, schedules. The one place in
 -- which deployments know of them.
 
 create view deploy.registered as
@@ -6,10 +6,12 @@ select 'route' as type, array[r.method, r.pattern] as names, r.owner::text as ow
 union all
 select 'handler', array[h.name], h.owner::text, h.role::text from http.handler h
 union all
+select 'guard', array[g.prefix], g.owner::text, g.role::text from http.guarded g
+union all
 select 'schedule', array[s.name], pg_catalog.pg_get_userbyid(s.owner)::text, null from job.timetable s
 union all
 select 'job', array[k.name], pg_catalog.pg_get_userbyid(k.owner)::text, k.role::text from job.kind k;
-comment on view deploy.registered is 'Routes, query handlers, schedules and kinds of jobs, with the roles that own them and that they run as';
+comment on view deploy.registered is 'Routes, query handlers, guards, schedules and kinds of jobs, with the roles that own them and that they run as';
 revoke all on deploy.registered from public;
 
 create view deploy.requested as
@@ -29,6 +31,8 @@ begin
       delete from http.route r where r.method = unregister.names[1] and r.pattern = unregister.names[2];
     when 'handler' then
       delete from http.handler h where h.name = unregister.names[1];
+    when 'guard' then
+      delete from http.guarded g where g.prefix = unregister.names[1];
     when 'schedule' then
       delete from job.timetable s where s.name = unregister.names[1];
     when 'job' then
@@ -65,7 +69,7 @@ begin
       select from deploy.object again
       where again.application = unregister_gone.application and again.type = n.type and again.names = n.names and not again.is_stale)
     -- A kind last: with it go its schedules.
-    order by array_position(array['route', 'handler', 'schedule', 'job'], g.type), g.names
+    order by array_position(array['route', 'handler', 'guard', 'schedule', 'job'], g.type), g.names
   loop
     perform deploy.unregister(gone.type, gone.names, false);
     return next gone.label;
@@ -84,7 +88,7 @@ as $body$
     select r.type, r.names
     from deploy.registered r join deploy.application a on r.owner = pg_get_userbyid(a.owner)
     where a.name = unregister_all.application
-    order by array_position(array['route', 'handler', 'schedule', 'job'], r.type)) g
+    order by array_position(array['route', 'handler', 'guard', 'schedule', 'job'], r.type)) g
 $body$;
 comment on function deploy.unregister_all(text) is 'Takes back all that the owner of an application has registered, with its jobs';
 

@@ -420,7 +420,10 @@ impl Gateway<'_> {
             let problem = Problem::new(503, "the routes have not been read yet");
             return self.flights.refusals.answer(&mut self.server, refused, &problem);
         };
+        let is_guarded = table.is_guarded(request.path());
         let endpoints = match request::way(&table.router, &request) {
+            // Strangers do not learn what is there.
+            Way::Options(_) | Way::Handlers(_) if is_guarded => None,
             Way::BadPath(reason) => {
                 let problem = Problem::new(400, reason);
                 log_unrun(&request, problem.status);
@@ -428,7 +431,7 @@ impl Gateway<'_> {
             }
             Way::Options(allow) => {
                 log_unrun(&request, 204);
-                self.server.reply(arrived.ticket, options(allow));
+                self.server.reply(arrived.ticket, refusals::options(allow));
                 return;
             }
             Way::Handlers(allow) if table.handlers.is_empty() => {
@@ -436,8 +439,11 @@ impl Gateway<'_> {
                 log_unrun(&request, problem.status);
                 return self.flights.refusals.answer(&mut self.server, refused, &problem);
             }
-            Way::Route(place, _) => place..place + 1,
-            Way::Handlers(_) => table.handlers.clone(),
+            Way::Route(place, _) => Some(place..place + 1),
+            Way::Handlers(_) => Some(table.handlers.clone()),
+        };
+        let Some(endpoints) = endpoints else {
+            return self.flights.submit(arrived, None, &mut self.server);
         };
         let gate = self.runner.number(endpoints.start);
         let size = arrived.request.len();
@@ -450,7 +456,7 @@ impl Gateway<'_> {
             Known::Follow => return self.flights.remembered.follow(arrived, now),
             Known::Ask | Known::Run => {}
         }
-        let runs_here = !matches!(known, Known::Ask) && !self.kept_memory.is_too_much();
+        let runs_here = !matches!(known, Known::Ask) && !is_guarded && !self.kept_memory.is_too_much();
         if !(runs_here && self.inline.may_run(&mut self.runner, endpoints.clone(), &request, size)) {
             self.flights.submit(arrived, gate, &mut self.server);
         } else if self.inline.has_room(arrived.request.len(), budget::memory_to_wait()) {
@@ -529,15 +535,4 @@ impl Gateway<'_> {
 /// Logs a request that is answered without running, where all are logged.
 fn log_unrun(request: &Request<'_>, status: u16) {
     request::log_request(request, status, Duration::ZERO, Duration::ZERO);
-}
-
-fn options(allow: &str) -> Vec<u8> {
-    match message::ResponseBuilder::new(204) {
-        Ok(mut builder) => {
-            // The router has made the list.
-            let _ = builder.header("allow", allow);
-            builder.finish(&[])
-        }
-        Err(_) => Vec::new(),
-    }
 }

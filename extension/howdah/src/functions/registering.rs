@@ -17,7 +17,7 @@ use request::function::Function;
 use request::inputs::Input;
 use request::make_plan;
 use request::types::Types;
-use router::Router;
+use router::{Router, may_be_below};
 use session::authority::{
     NothingOpen, as_role, check_role, current_user, function_name, has_rights_of, is_admin, name_of,
     refuse_restricted, rows_as_owner, value_as_owner, with_path,
@@ -249,6 +249,7 @@ impl NewRoute<'_> {
         let is_known = former == Some(&self.owner);
         if !is_known {
             check_other_routes(self.method, self.pattern);
+            check_guards(self.method, self.pattern);
             check_room(&self.owner, self.method, self.pattern);
         }
         register(
@@ -282,7 +283,7 @@ pub(crate) fn is_removed(statement: &str, arguments: &[DatumWithOid<'_>]) -> Dat
 }
 
 /// Writes a row. An error if another has come in its place since its owner was asked for.
-fn register(what: &str, statement: &str, arguments: &[DatumWithOid<'_>]) {
+pub(super) fn register(what: &str, statement: &str, arguments: &[DatumWithOid<'_>]) {
     if value_as_owner::<bool>(statement, arguments).is_none() {
         refuse(
             PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
@@ -366,6 +367,24 @@ fn check_other_routes(method: &str, pattern: &str) {
     }
 }
 
+/// An error if the route would be guarded by somebody whose rights the current user has not, who would see its requests, and could refuse them.
+fn check_guards(method: &str, pattern: &str) {
+    if is_admin() {
+        return;
+    }
+    let guards = rows_as_owner("select g.prefix, coalesce(g.owner, '') from http.guarded g", &[], |row| {
+        row.get::<String>(1).ok()?.zip(row.get::<String>(2).ok()?)
+    });
+    let theirs = guards.iter().find(|(prefix, owner)| may_be_below(prefix, pattern) && !has_rights_of(owner));
+    if let Some((prefix, owner)) = theirs {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            &format!("route {method} {pattern} would lie below the guard {prefix}, which belongs to {owner}"),
+            "Choose another path.",
+        );
+    }
+}
+
 /// An error if an application would have more than half of the routes that have statistics and a limit of their own.
 fn check_room(owner: &str, method: &str, pattern: &str) {
     let most = i64::from(settings::MAX_ROUTES.get()) / 2;
@@ -393,7 +412,7 @@ fn check_handler_owner(name: &str) -> Option<String> {
     )
 }
 
-fn check_owner(query: &str, arguments: &[DatumWithOid<'_>], what: &str) -> Option<String> {
+pub(super) fn check_owner(query: &str, arguments: &[DatumWithOid<'_>], what: &str) -> Option<String> {
     let owner = value_as_owner::<String>(query, arguments);
     check_rights(owner.as_deref(), what);
     owner
@@ -414,7 +433,7 @@ pub(crate) fn described(function: Oid) -> Function {
 }
 
 /// The function; an error if a route cannot call it.
-fn check_function(function: Oid) -> Function {
+pub(super) fn check_function(function: Oid) -> Function {
     let function = described(function);
     if let Some(obstacle) = function.obstacle() {
         refuse(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, obstacle);

@@ -50,7 +50,7 @@ fn file(request: &Request<'_>, types: &request::types::Types, name: &str) -> Opt
     })
 }
 
-fn request<'a>() -> Option<&'a Request<'a>> {
+pub(super) fn request<'a>() -> Option<&'a Request<'a>> {
     // SAFETY: every function here uses it within its call.
     unsafe { current::get() }.map(|(request, _)| request)
 }

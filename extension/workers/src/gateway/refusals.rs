@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use ::gateway::{Counters, Server, Ticket};
 use exchange::NO_GATE;
+use message::ResponseBuilder;
 use pg::log_line;
 use problem::Problem;
 use shared::routes::{RouteCounters, RouteKind, Unrun};
@@ -148,5 +149,17 @@ fn label(gate: u32) -> String {
         Some((RouteKind::Route, method, pattern)) => format!(" to {method} {pattern}"),
         Some((RouteKind::Handler, _, name)) => format!(" to handler {name}"),
         None => String::new(),
+    }
+}
+
+/// The answer to OPTIONS.
+pub(super) fn options(allow: &str) -> Vec<u8> {
+    match ResponseBuilder::new(204) {
+        Ok(mut builder) => {
+            // The router has made the list.
+            let _ = builder.header("allow", allow);
+            builder.finish(&[])
+        }
+        Err(_) => Vec::new(),
     }
 }

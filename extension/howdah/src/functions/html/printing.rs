@@ -1,0 +1,168 @@
+//! Values of any type as the text of a page.
+//!
+//! HTML stays as it is, and what is not HTML is told by the type that the caller's expression has: what is text there is escaped, whoever
+//! has made it. Booleans are `true` and `false`; dates, times, intervals and numbers are written the same whatever a role's settings say, as
+//! an `<input type="date">` reads them.
+
+use std::ffi::{CStr, c_int};
+
+use pg::entry::Call;
+use pg::refuse::refuse;
+use pgrx::pg_sys::{self, Datum, FmgrInfo, Oid};
+use pgrx::prelude::*;
+
+/// Arguments of one call at most: PostgreSQL's `FUNC_MAX_ARGS`.
+pub(super) const MOST: usize = 100;
+
+/// How values of a type become text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// HTML as it is.
+    Html,
+    /// Text, and types that are laid out like it.
+    Text,
+    /// A literal whose type nobody knows.
+    Unknown,
+    /// `true` and `false`.
+    Boolean,
+    /// By the type's output function.
+    Output,
+    /// By the type's output function, with settings of our own.
+    Fixed,
+}
+
+/// An argument of a function of any types, as it is kept with the call.
+#[derive(Clone, Copy)]
+struct Printed {
+    how: How,
+    function: *mut FmgrInfo,
+}
+
+/// The text of an argument. Its bytes live as long as the memory of the call.
+#[derive(Clone, Copy)]
+pub(super) struct PrintedValue {
+    /// UTF-8, or the server's encoding, which is the same for us.
+    pub bytes: &'static [u8],
+    /// Whether it is HTML already.
+    pub is_html: bool,
+}
+
+impl PrintedValue {
+    /// No text.
+    pub(super) const EMPTY: PrintedValue = PrintedValue { bytes: &[], is_html: true };
+}
+
+/// The texts of the arguments from a place on; null is none. How many there are.
+///
+/// # Safety
+/// Inside [`pg::guard::direct`]: what raises jumps, and nothing is owned.
+pub(super) unsafe fn pieces(call: Call, first: usize, pieces: &mut [PrintedValue; MOST]) -> usize {
+    let count = call.count().saturating_sub(first).min(MOST);
+    // SAFETY: by contract; as many are kept as the call has arguments.
+    unsafe {
+        let printed = kept(call);
+        for (place, piece) in pieces.iter_mut().enumerate().take(count) {
+            let at = first + place;
+            *piece = match call.argument(at) {
+                None => PrintedValue::EMPTY,
+                Some(value) => print(*printed.add(at), value),
+            };
+        }
+    }
+    count
+}
+
+unsafe fn print(printed: Printed, value: Datum) -> PrintedValue {
+    let is_html = printed.how == How::Html;
+    // SAFETY: by the contract of `pieces`; a value of the type that was looked up.
+    let bytes = unsafe {
+        match printed.how {
+            How::Html | How::Text => contents(value),
+            How::Unknown => CStr::from_ptr(value.cast_mut_ptr()).to_bytes(),
+            How::Boolean if value.value() as u8 != 0 => b"true",
+            How::Boolean => b"false",
+            How::Output => CStr::from_ptr(pg::OutputFunctionCall(printed.function, value)).to_bytes(),
+            How::Fixed => {
+                fixed(|| CStr::from_ptr(pg::OutputFunctionCall(printed.function, value)).to_bytes())
+            }
+        }
+    };
+    PrintedValue { bytes, is_html }
+}
+
+unsafe fn contents(value: Datum) -> &'static [u8] {
+    // SAFETY: by the contract of `pieces`: a value that is laid out as text.
+    unsafe {
+        let text = pg::pg_detoast_datum_packed(value.cast_mut_ptr());
+        let length = pgrx::varsize_any_exhdr(text);
+        std::slice::from_raw_parts(pgrx::vardata_any(text).cast(), length)
+    }
+}
+
+/// Runs an output function of PostgreSQL's own with the settings of its defaults: what of them a role has set shows in no page. Such a function raises
+/// nothing but a lack of memory, after which the next that sets them sets all of them.
+unsafe fn fixed<T>(print: impl FnOnce() -> T) -> T {
+    // SAFETY: PostgreSQL's own variables, on the main thread.
+    unsafe {
+        let before = (pg_sys::DateStyle, pg_sys::IntervalStyle, pg_sys::extra_float_digits);
+        pg_sys::DateStyle = pg_sys::USE_ISO_DATES as c_int;
+        pg_sys::IntervalStyle = pg_sys::INTSTYLE_POSTGRES as c_int;
+        pg_sys::extra_float_digits = 1;
+        let printed = print();
+        (pg_sys::DateStyle, pg_sys::IntervalStyle, pg_sys::extra_float_digits) = before;
+        printed
+    }
+}
+
+/// How each argument is printed: looked up by the first call, and kept with the function.
+unsafe fn kept(call: Call) -> *const Printed {
+    // SAFETY: the call is PostgreSQL's; what is kept lives as long as the function's memory.
+    unsafe {
+        let function = (*call.raw()).flinfo;
+        if (*function).fn_extra.is_null() {
+            let count = call.count();
+            let size = size_of::<Printed>() * count.max(1);
+            let all = pg_sys::MemoryContextAllocZero((*function).fn_mcxt, size).cast::<Printed>();
+            let html = pg_sys::get_fn_expr_rettype(function);
+            for place in 0..count {
+                all.add(place).write(looked_up(call.type_of(place), html, (*function).fn_mcxt));
+            }
+            (*function).fn_extra = all.cast();
+        }
+        (*function).fn_extra.cast()
+    }
+}
+
+unsafe fn looked_up(of_type: Oid, html: Oid, memory: pg_sys::MemoryContext) -> Printed {
+    if of_type == Oid::INVALID {
+        refuse(PgSqlErrorCode::ERRCODE_INDETERMINATE_DATATYPE, "the type of an argument is not known here");
+    }
+    let none = std::ptr::null_mut();
+    if of_type == html && html != pg_sys::TEXTOID {
+        return Printed { how: How::Html, function: none };
+    }
+    // SAFETY: a type of an expression, inside a transaction.
+    unsafe {
+        let how = match pg_sys::getBaseType(of_type) {
+            pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::BPCHAROID | pg_sys::JSONOID => How::Text,
+            pg_sys::UNKNOWNOID => How::Unknown,
+            pg_sys::BOOLOID => How::Boolean,
+            pg_sys::DATEOID
+            | pg_sys::TIMESTAMPOID
+            | pg_sys::TIMESTAMPTZOID
+            | pg_sys::INTERVALOID
+            | pg_sys::BYTEAOID
+            | pg_sys::FLOAT4OID
+            | pg_sys::FLOAT8OID => How::Fixed,
+            _ => How::Output,
+        };
+        if !matches!(how, How::Output | How::Fixed) {
+            return Printed { how, function: none };
+        }
+        let (mut output, mut is_varlena) = (Oid::INVALID, false);
+        pg_sys::getTypeOutputInfo(of_type, &mut output, &mut is_varlena);
+        let function = pg_sys::MemoryContextAllocZero(memory, size_of::<FmgrInfo>()).cast::<FmgrInfo>();
+        pg_sys::fmgr_info_cxt(output, function, memory);
+        Printed { how, function }
+    }
+}

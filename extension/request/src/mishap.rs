@@ -1,0 +1,32 @@
+//! Why an attempt to answer has failed, before it is known whether it is tried again.
+
+use pg::guard::PgError;
+use problem::Problem;
+use session::deployments;
+
+/// An attempt's failure, before it is known whether it is tried again.
+pub(crate) enum Mishap {
+    Problem(Problem),
+    Error(PgError),
+}
+
+impl From<PgError> for Mishap {
+    fn from(error: PgError) -> Mishap {
+        Mishap::Error(error)
+    }
+}
+
+/// Something else is there than the request names.
+pub(crate) fn unmet() -> Problem {
+    Problem::new(412, "what is there is not what the request names in If-Match or another condition")
+}
+
+/// Has the request run again, under one deployment.
+pub(crate) fn mixed() -> Mishap {
+    Mishap::Error(PgError { sqlstate: deployments::MIXED, ..PgError::default() })
+}
+
+/// Has an executor run what runs in a gateway now.
+pub(crate) fn elsewhere() -> Mishap {
+    Mishap::Error(PgError { sqlstate: *b"25006", ..PgError::default() })
+}
