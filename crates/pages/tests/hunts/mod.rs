@@ -1,0 +1,3 @@
+//! Random pages and random SQL.
+
+mod random_pages;
