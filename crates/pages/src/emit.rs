@@ -311,7 +311,7 @@ impl<'a> PageEmitter<'a> {
         let page = self.page;
         self.parts.as_ref()?;
         let bracket = words::called(&page.file.text, &page.tokens, hole, at)?;
-        let last = page.tokens[bracket].partner?;
+        let last = page.tokens[bracket].partner.filter(|last| *last < hole.end)?;
         let next = page.tokens.get(last + 1).filter(|_| last + 1 < hole.end);
         let is_window = |token: &SqlToken| AGGREGATES.iter().any(|word| token.is_word(&page.file.text, word));
         if !words::is_expression(&page.file.text, &page.tokens, hole, at, role) || next.is_some_and(is_window)

@@ -149,7 +149,7 @@ impl PageFile {
     /// Names that are called, in the order of the file: functions, and with them other pages.
     pub fn calls(&self) -> Vec<PageCall> {
         let mut found = Vec::new();
-        for hole in &self.sql {
+        for hole in &self.all_sql() {
             for at in hole.clone() {
                 if words::called(&self.file.text, &self.tokens, hole, at).is_some() {
                     found.push(self.call(None, at));
@@ -163,7 +163,7 @@ impl PageFile {
 
     /// Names that are called without a schema.
     pub(crate) fn called(&self) -> impl Iterator<Item = String> {
-        let all = self.sql.iter().flat_map(|hole| hole.clone().map(move |at| (hole, at)));
+        let all = self.all_sql().into_iter().flat_map(|hole| hole.clone().map(move |at| (hole.clone(), at)));
         let called =
             all.filter(|(hole, at)| words::called(&self.file.text, &self.tokens, hole, *at).is_some());
         called.map(|(_, at)| lexer::name(&self.file.text, &self.tokens[at]))
@@ -199,6 +199,13 @@ impl PageFile {
             }
         }
         found
+    }
+
+    /// The tokens of all SQL that can call something.
+    fn all_sql(&self) -> Vec<Range<usize>> {
+        let from = |place: usize| self.tokens.partition_point(|token| token.span.start < place);
+        let defaults = self.arguments.iter().filter_map(|argument| argument.default_span);
+        defaults.map(|span| from(span.start)..from(span.end)).chain(self.sql.iter().cloned()).collect()
     }
 
     fn is_qualified_call(&self, hole: &Range<usize>, at: usize) -> bool {

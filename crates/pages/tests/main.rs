@@ -2,7 +2,10 @@
 
 mod attacks;
 mod browser;
+mod escapes;
 mod evaluate;
+mod expansion;
 mod hunts;
+mod names;
 mod refusals;
 mod sql;

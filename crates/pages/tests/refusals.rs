@@ -1,6 +1,6 @@
 //! Pages that are wrong, each with all that is told of it.
 
-use pages::{KEYWORDS, name_of, read};
+use pages::read;
 
 /// A page on each line, and behind two tabs its faults. Line ends are written `\n`, and tabs `\t`.
 const REFUSALS: &str = include_str!("refusals.txt");
