@@ -59,6 +59,17 @@ struct PartCall<'a> {
     values: Vec<PartValue>,
 }
 
+impl PartCall<'_> {
+    /// Whether an argument is more than names and constants.
+    fn is_costly(&self, caller: &PageFile) -> bool {
+        self.values.iter().any(|value| match value {
+            PartValue::Written(sql) => caller.tokens[sql.tokens.clone()].iter().any(|token| token.is(b'(')),
+            PartValue::Default(_) => false,
+            PartValue::Given(_) => true,
+        })
+    }
+}
+
 struct PageEmitter<'a> {
     /// The page whose pieces are written: another one within a call that is expanded.
     page: &'a PageFile,
@@ -365,6 +376,10 @@ impl<'a> PageEmitter<'a> {
         }
         self.depth -= 1;
         self.nesting -= 1;
+        if call.is_costly(caller) && parts::may_repeat(part) {
+            // PostgreSQL would write the argument into each place of its use, and compute it there.
+            self.writer.made(" offset 0");
+        }
         self.writer.made(if part.arguments.is_empty() { ")" } else { ") as args)" });
     }
 

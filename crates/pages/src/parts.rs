@@ -13,6 +13,7 @@ use crate::lexer::{self, SqlToken, TokenKind};
 use crate::library::PageLibrary;
 use crate::nodes::Sql;
 use crate::page::PageFile;
+use crate::pieces::PagePiece;
 use crate::words::{self, WordRole};
 
 /// Calls are expanded within each other so deep at most.
@@ -191,6 +192,16 @@ fn is_closed(page: &PageFile) -> bool {
     }
     let is_argument = |name: &String| page.argument(name).is_some();
     tables.is_disjoint(&plain) && !tables.iter().any(is_argument)
+}
+
+/// Whether a page may look at an argument more than once.
+pub(crate) fn may_repeat(page: &PageFile) -> bool {
+    let mut seen = BTreeSet::new();
+    let has_rows = page.pieces.iter().any(PagePiece::has_rows);
+    let names = page.sql.iter().flat_map(|hole| &page.tokens[hole.clone()]).filter(|token| token.is_name());
+    let arguments =
+        names.map(|token| lexer::name(&page.file.text, token)).filter(|name| page.argument(name).is_some());
+    has_rows || { arguments }.any(|name| !seen.insert(name))
 }
 
 /// Whether a token is an argument a field of which is taken. In a function that is written as with a table; a column needs brackets.

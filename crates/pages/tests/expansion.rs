@@ -38,6 +38,8 @@ const PARTS: &[(&str, &str)] = &[
     ("pages/row2.html", "{{ (select to_json(t) from t) }}"),
     ("pages/clash.html", "{{ arguments: t int }}{{ (select x from t) }}"),
     ("pages/alias.html", "{{ arguments: z int }}{{ (select z.x from t z) }}"),
+    ("pages/twice.html", "{{ arguments: a int }}{{ a }}{{ args.a }}"),
+    ("pages/loop.html", "{{ arguments: a int }}{{ if a is null }}{{ for select 1 }}x{{ end }}{{ end }}"),
     ("pages/fine.html", "{{ arguments: z int }}{{ (select 1 as z from t as y where y.a = z) }}"),
 ];
 
@@ -69,7 +71,7 @@ fn calls_are_replaced() {
         ("{{ menu( /* none */ ) }}", format!("http.html_of({MENU})"), "menu"),
         ("{{ card(x) }}", format!("http.html_of({})", card("x", "1 + 1")), "card"),
         ("{{ Card(x, 2) }}", format!("http.html_of({})", card("x", "2")), "card"),
-        ("{{ \"card\"(n => (1, 2), p := a.b) }}", format!("http.html_of({})", card("a.b", "(1, 2)")), "card"),
+        ("{{ \"card\"(n => (1, 2), p := a.b) }}", format!("http.html_of({})", card("a.b", "(1, 2)").replace(") as args", " offset 0) as args")), "card"),
         ("{{ card(x, n => case when a then 1 end) }}", format!("http.html_of({})", card("x", "case when a then 1 end")), "card"),
         (
             "{{ a || card(/* 1 */ x -- y\n, 3) || 'card(x)' || \"card\" }}",
@@ -123,6 +125,21 @@ fn calls_are_replaced() {
              from (select 1 as t) as p)"
                 .to_owned(),
             "frame",
+        ),
+        (
+            "{{ twice((1)) }}{{ twice(1) }}{{ fine((1)) }}",
+            "http.html_of((select http.html_of(a, args.a) from (select ((1))::int as \"a\" offset 0) as args), \
+             (select http.html_of(a, args.a) from (select (1)::int as \"a\") as args), \
+             (select http.html_of((select 1 as z from t as y where y.a = z)) from (select ((1))::int as \"z\" offset 0) as args))"
+                .to_owned(),
+            "fine twice",
+        ),
+        (
+            "{{ loop(f()) }}",
+            "http.html_of((select http.html_of(case when (a is null) then http.html_of((select http.html_agg('x'::http.html) from (select 1) \
+             as \"row 1\")) end) from (select (f())::int as \"a\" offset 0) as args))"
+                .to_owned(),
+            "loop",
         ),
         (
             "{{ fine(1) }}",

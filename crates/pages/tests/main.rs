@@ -1,6 +1,7 @@
 //! Pages into SQL, and what a browser makes of them.
 
 mod attacks;
+mod bounds;
 mod browser;
 mod escapes;
 mod evaluate;
