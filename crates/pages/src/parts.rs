@@ -178,6 +178,10 @@ fn is_closed(page: &PageFile) -> bool {
             if !is_behind && is_followed(b'.') && name == page.name.function {
                 return false;
             }
+            // The arguments of a part are called so.
+            if name == "args" && token.kind == TokenKind::Quoted {
+                return false;
+            }
             if words::is_structure(&name) && token.kind == TokenKind::Word {
                 continue;
             }

@@ -40,6 +40,7 @@ const PARTS: &[(&str, &str)] = &[
     ("pages/alias.html", "{{ arguments: z int }}{{ (select z.x from t z) }}"),
     ("pages/twice.html", "{{ arguments: a int }}{{ a }}{{ args.a }}"),
     ("pages/loop.html", "{{ arguments: a int }}{{ if a is null }}{{ for select 1 }}x{{ end }}{{ end }}"),
+    ("pages/quoted.html", "{{ arguments: a int }}{{ (select \"args\".x from t \"args\") }}"),
     ("pages/fine.html", "{{ arguments: z int }}{{ (select 1 as z from t as y where y.a = z) }}"),
 ];
 
@@ -201,6 +202,7 @@ fn other_calls_stay() {
         "row2()",
         "clash(1)",
         "alias(1)",
+        "quoted(1)",
         "x()",
         "long_type(1, 2)",
         "a.card(1)",

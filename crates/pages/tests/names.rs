@@ -114,7 +114,9 @@ fn a_page_tells_its_holes_calls_and_patterns() {
 fn each_hole_is_told_with_what_makes_a_statement_of_it() {
     assert_eq!(HoleKind::Expression.around(), ("select (", "\n)"));
     assert_eq!(HoleKind::Query.around(), ("select exists (", "\n)"));
-    assert_eq!(HoleKind::ArgumentType.around(), ("select cast(null as ", "\n)"));
+    assert_eq!(HoleKind::Layout.around(), ("select ", "\n"));
+    let around = ("create function f(a ", "\n) returns void language sql as ''");
+    assert_eq!(HoleKind::ArgumentType.around(), around);
 }
 
 #[test]

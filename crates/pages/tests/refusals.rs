@@ -25,6 +25,32 @@ fn each_fault_is_told_at_its_place() {
 }
 
 #[test]
+fn pages_of_text_have_no_layout_slots_and_json() {
+    assert_eq!(told("pages/x.txt", "{{ layout: l() }}x"), "1:1: a page of text has no layout");
+    assert_eq!(
+        told("pages/x.txt", "a{{ json: x }}"),
+        "1:2: json: stands in scripts and attributes of HTML (write to_json(…))"
+    );
+    let slot = "1:1: a slot is an argument of the layout, and there is none (write {{ layout: … }} at the beginning)";
+    assert_eq!(told("pages/x.txt", "{{ slot a }}x{{ end }}"), slot);
+    assert_eq!(told("pages/x.txt", "<p title={{ x }}<!-- & {{ x }}"), "");
+}
+
+#[test]
+fn nothing_but_the_path_is_told_of_a_page_without_a_name() {
+    let told = told("pages/X.html", "{{ 'a }}");
+    assert_eq!(
+        told,
+        "1:1: a page's path has lower-case letters from a to z, digits, _ and - alone, and no \"X\""
+    );
+}
+
+#[test]
+fn a_page_has_no_nul() {
+    assert_eq!(told("pages/x.html", "a\n\0"), "2:1: a page has no character NUL");
+}
+
+#[test]
 #[ignore = "writes the table anew, to be read"]
 fn table() {
     let mut table = String::new();

@@ -69,8 +69,8 @@ const PAGES: &[(&str, &str)] = &[
          from (select 1 as t) as p)",
     ),
     (
-        "{{ arguments: a text, \"B\" int }}{{ args.a }}{{ ARGS . \"B\" + args.b }}{{ x.args.a }}{{ 'args.a' }}{{ a }}",
-        "http.html_of($1, $2 + args.b, x.args.a, 'args.a', a)",
+        "{{ arguments: a text, \"B\" int }}{{ args.a }}{{ ARGS . \"B\" + 1 }}{{ x.args.a }}{{ 'args.a' }}{{ \"args\".b }}{{ a }}",
+        "http.html_of($1, $2 + 1, x.args.a, 'args.a', \"args\".b, a)",
     ),
     (
         "<a href=\"{{ x }}\" title='{{ y }}'>",
