@@ -1,4 +1,13 @@
-//! A page into SQL.
+//! A page into SQL: an expression for `create function NAME(ARGUMENTS) returns http.html language sql stable begin atomic select …; end`.
+//!
+//! Functions that it calls, all in schema `http`, and all but `single` and `html_agg` without effect on null pieces:
+//!
+//! - `html_of(variadic "any") → http.html` puts pieces together, HTML as it is and all else escaped; `text_of(variadic "any") → text` the same
+//!   without escapes. Neither is ever null.
+//! - `attribute("any") → http.html` escapes whatever the type; `safe_url(text) → text`; `script_json(json) → http.html`.
+//! - The aggregates `html_agg(http.html)` for rows, with `string_agg(text, '')` for text, and `single(http.html, text)` and `single(text, text)`
+//!   for one row, whose second argument is the place for the error of a second row. Each is alone at its level, so that the order of the query
+//!   holds.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -383,7 +383,8 @@ impl Markup {
             ));
         }
         match &self.state {
-            Text | Value(_) => {}
+            Text => {}
+            Value(_) if !self.tag.is_end => {}
             Raw(raw) if raw.is_certain() => {}
             TagName | BeforeName | Name | AfterName | AfterValue | Unquoted | Between { .. }
                 if !self.tag.is_end =>

@@ -78,7 +78,8 @@ fn is_dangerous(tag: &str, name: &str, value: &str) -> bool {
         without_scheme.strip_prefix("//").map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
     let is_elsewhere =
         host.is_some_and(|host| !matches!(host, "cdn.example" | "shop.example" | "shop.example:"));
-    ADDRESSES.contains(&name) && (is_run || is_elsewhere && !is_link)
+    let is_address = ADDRESSES.contains(&name) && (name != "data" || tag == "object");
+    is_address && (is_run || is_elsewhere && !is_link)
 }
 
 fn rendered(sql: &str, value: &Value) -> String {

@@ -151,3 +151,23 @@ fn no_call_has_more_arguments_than_postgresql_takes() {
         assert_eq!(sql.matches("x, '<").count(), count);
     }
 }
+
+#[test]
+fn what_stands_for_an_argument_leads_to_it() {
+    let text = "{{ arguments: q text }}\né{{ lower(args . q) }}\n{{ if x }}\n <p>{{ end }}";
+    let page = page("pages/x.html", text);
+    let sql = compile(&page, &PageLibrary::default()).plain;
+    let place = |part: &str| {
+        let number = sql.text[..sql.text.find(part).expect(part)].chars().count();
+        let place = sql.map.place(number);
+        (place.line, place.column, text[place.span.range()].to_owned())
+    };
+    assert_eq!(place("$1"), (2, 11, "args . q".to_owned()));
+    assert_eq!(place("lower"), (2, 5, "lower(".to_owned()));
+    assert_eq!(place("(x)"), (3, 1, "{{ if x }}".to_owned()));
+    assert_eq!(place("x)"), (3, 7, "x".to_owned()));
+    assert_eq!(place(" <p>"), (4, 1, " <p>".to_owned()));
+    assert_eq!(sql.map.place(0).path, "pages/x.html");
+    // The call around all is made of the whole page.
+    assert_eq!(sql.map.place(1_000_000).line, 1);
+}

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use hunt::{Hunt, Rng};
-use pages::{PageFile, PageLibrary, ValuePlace, compile, read};
+use pages::{HoleKind, PageFile, PageLibrary, ValuePlace, compile, read};
 
 use crate::browser::{self, Seen};
 use crate::evaluate::{self, Names, Value};
@@ -475,6 +475,8 @@ fn a_browser_sees_each_value_where_the_compiler_says() {
     while let Some(mut random) = hunt.next_round_until(admitted >= 2000) {
         let made = RandomPage::of(&mut random);
         let Ok(page) = read("pages/x.html", &made.text) else { continue };
+        let holes = page.holes().iter().filter(|hole| hole.kind == HoleKind::Expression).count();
+        assert_eq!(page.values().len(), holes, "{}", made.text);
         let sql = compile(&page, &PageLibrary::default()).plain.text;
         let mut values = RandomValues { random: &mut random, made: HashMap::new() };
         let html = evaluate::html(&sql, &mut values);
