@@ -362,7 +362,6 @@ impl ContextFinder<'_> {
 
     fn branch(&mut self, branch: &NodeBranch, key: &crate::markup::MarkupKey) -> Vec<PagePiece> {
         let mut pieces = Vec::new();
-        self.markup.is_in_reference = false;
         self.level += 1;
         self.nodes(&branch.nodes, &mut pieces);
         let result = self.begins(branch.hole, &mut pieces);

@@ -235,24 +235,23 @@ impl<'a> PageEmitter<'a> {
         self.within(rows.hole, |emitter| {
             emitter.writer.made(if rows.otherwise.is_some() { "coalesce((select " } else { "(select " });
             emitter.writer.made(match (rows.is_single, made) {
-                (true, _) => "http.single(",
-                (false, Made::Html) => "http.html_agg(",
-                (false, Made::Text) => "string_agg(",
+                (true, _) => "http.single(\"body\", ",
+                (false, Made::Html) => "http.html_agg(\"body\"",
+                (false, Made::Text) => "string_agg(\"body\", ''",
             });
+            if rows.is_single {
+                let line = emitter.page.file.lines.line(rows.hole.start);
+                let place = format!("{}, line {line}", emitter.page.file.path);
+                emitter.writer.string(&place);
+            }
+            // An aggregate of the body itself would be one of the rows around, if the body had names of these alone.
+            emitter.writer.made(") from (select ");
             if is_whole {
                 emitter.framed(&rows.body, made);
             } else {
                 emitter.list(&rows.body, made);
             }
-            if rows.is_single {
-                let line = emitter.page.file.lines.line(rows.hole.start);
-                emitter.writer.made(", ");
-                let place = format!("{}, line {line}", emitter.page.file.path);
-                emitter.writer.string(&place);
-            } else if made == Made::Text {
-                emitter.writer.made(", ''");
-            }
-            emitter.writer.made(") from (");
+            emitter.writer.made(" as \"body\" from (");
             emitter.sql(&rows.query);
             emitter.writer.made(") as ");
             match rows.name {
@@ -263,7 +262,7 @@ impl<'a> PageEmitter<'a> {
                     emitter.writer.made(&name);
                 }
             }
-            emitter.writer.made(")");
+            emitter.writer.made(") as \"rows\")");
             if let Some(otherwise) = &rows.otherwise {
                 emitter.writer.made(", ");
                 emitter.list(otherwise, made);

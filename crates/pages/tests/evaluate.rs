@@ -228,20 +228,20 @@ impl<'a> Evaluator<'a> {
         if !is_text && !is_single {
             self.must("http.html_agg(");
         }
+        self.must("\"body\"");
+        if !is_text && !is_single {
+            self.must(") from (select ");
+        } else {
+            let end = self.rest.find(") from (select ").expect("the place of the rows");
+            self.rest = &self.rest[end + ") from (select ".len()..];
+        }
         let body = self.rest;
         let first = self.expression();
-        if is_text {
-            self.must(", ''");
-        } else if is_single {
-            self.must(", ");
-            let end = self.rest.find(") from (").expect("the place of the rows");
-            self.rest = &self.rest[end..];
-        }
-        self.must(") from (select ");
+        self.must(" as \"body\" from (select ");
         let query = self.name();
         self.must(") as ");
-        let end = self.rest.find(')').expect("the end of the rows");
-        self.rest = &self.rest[end + 1..];
+        let end = self.rest.find(") as \"rows\")").expect("the end of the rows");
+        self.rest = &self.rest[end + ") as \"rows\")".len()..];
         let count = self.names.rows(query).min(if is_single { 1 } else { usize::MAX });
         if count == 0 {
             return Value::Null;

@@ -55,7 +55,7 @@ fn expanded(text: &str) -> (String, String) {
     (compiled.expanded.text, compiled.expands.join(" "))
 }
 
-const MENU: &str = "(select http.html_of('<nav>'::http.html, (select http.html_agg(http.html_of(m.name)) from (select * from menu) as m), \
+const MENU: &str = "(select http.html_of('<nav>'::http.html, (select http.html_agg(\"body\") from (select http.html_of(m.name) as \"body\" from (select * from menu) as m) as \"rows\"), \
                     '</nav>'::http.html))";
 
 fn card(p: &str, n: &str) -> String {
@@ -104,8 +104,7 @@ fn calls_are_replaced() {
         ("{{ if menu() is null }}x{{ end }}", format!("http.html_of(case when ({MENU} is null) then 'x'::http.html end)"), "menu"),
         (
             "{{ one(5) }}",
-            "http.html_of((select (select http.single(http.html_of(p.x), 'pages/one.html, line 1') from \
-             (select * from t where t.id = args.id) as p) from (select (5)::int as \"id\") as args))"
+            "http.html_of((select (select http.single(\"body\", 'pages/one.html, line 1') from (select http.html_of(p.x) as \"body\" from (select * from t where t.id = args.id) as p) as \"rows\") from (select (5)::int as \"id\") as args))"
                 .to_owned(),
             "one",
         ),
@@ -121,9 +120,8 @@ fn calls_are_replaced() {
         ),
         (
             "{{ layout: frame(p.t) }}{{ with p in select 1 as t }}{{ p.t }}{{ end }}",
-            "(select http.single((select http.html_of(title, head, body) from (select (p.t)::text as \"title\", \
-             (http.html_of(p.t))::http.html as \"body\", ('')::http.html as \"head\") as args), 'pages/x.html, line 1') \
-             from (select 1 as t) as p)"
+            "(select http.single(\"body\", 'pages/x.html, line 1') from (select (select http.html_of(title, head, body) from (select (p.t)::text as \"title\", \
+             (http.html_of(p.t))::http.html as \"body\", ('')::http.html as \"head\") as args) as \"body\" from (select 1 as t) as p) as \"rows\")"
                 .to_owned(),
             "frame",
         ),
@@ -137,8 +135,7 @@ fn calls_are_replaced() {
         ),
         (
             "{{ loop(f()) }}",
-            "http.html_of((select http.html_of(case when (a is null) then http.html_of((select http.html_agg('x'::http.html) from (select 1) \
-             as \"row 1\")) end) from (select (f())::int as \"a\" offset 0) as args))"
+            "http.html_of((select http.html_of(case when (a is null) then http.html_of((select http.html_agg(\"body\") from (select 'x'::http.html as \"body\" from (select 1) as \"row 1\") as \"rows\")) end) from (select (f())::int as \"a\" offset 0) as args))"
                 .to_owned(),
             "loop",
         ),
@@ -186,6 +183,8 @@ fn other_calls_stay() {
         "(select a from menu())",
         "(select a from x, menu())",
         "(select a from x join menu() on true)",
+        "(select a from x join y on true, menu())",
+        "(select a from (menu() as m join t on true))",
         "(with menu(a) as (select 1) select 1)",
         "(select 1 from x menu(a))",
         "(select a from x as menu(a))",

@@ -36,25 +36,24 @@ const PAGES: &[(&str, &str)] = &[
     ("{{ IF a }}x{{ End }}", "http.html_of(case when (a) then 'x'::http.html end)"),
     (
         "{{ for p in select * from t }}{{ p.x }}{{ end }}",
-        "http.html_of((select http.html_agg(http.html_of(p.x)) from (select * from t) as p))",
+        "http.html_of((select http.html_agg(\"body\") from (select http.html_of(p.x) as \"body\" from (select * from t) as p) as \"rows\"))",
     ),
     (
         "{{ for \"P q\" in (table t) -- all\n}}<b>{{ else }}none{{ end }}",
-        "http.html_of(coalesce((select http.html_agg('<b>'::http.html) from ((table t)) as \"P q\"), 'none'::http.html))",
+        "http.html_of(coalesce((select http.html_agg(\"body\") from (select '<b>'::http.html as \"body\" from ((table t)) as \"P q\") as \"rows\"), 'none'::http.html))",
     ),
     (
         "{{ for select 1 }}a{{ end }}{{ for values (1), (2) }}b{{ end }}",
-        "http.html_of((select http.html_agg('a'::http.html) from (select 1) as \"row 1\"), \
-         (select http.html_agg('b'::http.html) from (values (1), (2)) as \"row 2\"))",
+        "http.html_of((select http.html_agg(\"body\") from (select 'a'::http.html as \"body\" from (select 1) as \"row 1\") as \"rows\"), \
+         (select http.html_agg(\"body\") from (select 'b'::http.html as \"body\" from (values (1), (2)) as \"row 2\") as \"rows\"))",
     ),
     (
         "\n<b>{{ with p in select 1 as y }}{{ y }}{{ else }}no{{ end }}",
-        "http.html_of('\n<b>'::http.html, coalesce((select http.single(http.html_of(y), 'pages/x.html, line 2') \
-         from (select 1 as y) as p), 'no'::http.html))",
+        "http.html_of('\n<b>'::http.html, coalesce((select http.single(\"body\", 'pages/x.html, line 2') from (select http.html_of(y) as \"body\" from (select 1 as y) as p) as \"rows\"), 'no'::http.html))",
     ),
     (
         "\n{{ with p in select 1 as y }}{{ y }}{{ end }}\n",
-        "(select http.single(http.html_of(y), 'pages/x.html, line 2') from (select 1 as y) as p)",
+        "(select http.single(\"body\", 'pages/x.html, line 2') from (select http.html_of(y) as \"body\" from (select 1 as y) as p) as \"rows\")",
     ),
     ("{{ layout: l() }}x", "l(body => 'x'::http.html)"),
     ("{{ layout: \"L\".l( /* a */ ) }}x", "\"L\".l( /* a */ body => 'x'::http.html)"),
@@ -65,8 +64,7 @@ const PAGES: &[(&str, &str)] = &[
     ),
     (
         "{{ layout: l(p.t) }} {{ with p in select 1 as t }}{{ slot head }}{{ p.t }}{{ end }}<i>{{ end }}",
-        "(select http.single(l(p.t, body => '<i>'::http.html, head => http.html_of(p.t)), 'pages/x.html, line 1') \
-         from (select 1 as t) as p)",
+        "(select http.single(\"body\", 'pages/x.html, line 1') from (select l(p.t, body => '<i>'::http.html, head => http.html_of(p.t)) as \"body\" from (select 1 as t) as p) as \"rows\")",
     ),
     (
         "{{ arguments: a text, \"B\" int }}{{ args.a }}{{ ARGS . \"B\" + 1 }}{{ x.args.a }}{{ 'args.a' }}{{ \"args\".b }}{{ a }}",
@@ -85,7 +83,7 @@ const PAGES: &[(&str, &str)] = &[
     (
         "<a href=\"{{ for select q }}{{ x }}&amp;{{ else }}'{{ end }}\">",
         "http.html_of('<a href=\"'::http.html, http.attribute(http.safe_url(http.text_of(coalesce((select \
-         string_agg(http.text_of(x, '&'::text), '') from (select q) as \"row 1\"), ''''::text)))), '\">'::http.html)",
+         string_agg(\"body\", '') from (select http.text_of(x, '&'::text) as \"body\" from (select q) as \"row 1\") as \"rows\"), ''''::text)))), '\">'::http.html)",
     ),
     (
         "<form action=\"{{ http.url('/b/{id}', id) }}\">",
@@ -112,6 +110,12 @@ const PAGES: &[(&str, &str)] = &[
         "http.html_of('a\n'::http.html, case when (c) then '  b\n'::http.html else 'c\n'::http.html end, '  '::http.html, x, \
          '\n'::http.html)",
     ),
+    ("{{ -- remark }} {{ x }}\n", "http.html_of(' '::http.html, x, '\n'::http.html)"),
+    (
+        "<a href=\"{{ x }}&copy b&#128;&#x41&amp=1&unknown&quest;&#xD800;\">",
+        "http.html_of('<a href=\"'::http.html, http.attribute(http.safe_url(http.text_of(x, \
+         '\u{a9} b\u{20ac}A&amp=1&unknown?\u{fffd}'::text))), '\">'::http.html)",
+    ),
 ];
 
 #[test]
@@ -128,12 +132,12 @@ fn pages_of_text_become_this_sql() {
         ("Hello <{{ x }}>\n", "http.text_of('Hello <'::text, x, '>\n'::text)"),
         (
             "{{ arguments: a int }}\n{{ for p in select 1 }}\n- {{ args.a }}\n{{ else }}\n{{ if c }}none{{ end }}\n{{ end }}\n",
-            "http.text_of(coalesce((select string_agg(http.text_of('- '::text, $1, '\n'::text), '') from (select 1) as p), \
+            "http.text_of(coalesce((select string_agg(\"body\", '') from (select http.text_of('- '::text, $1, '\n'::text) as \"body\" from (select 1) as p) as \"rows\"), \
              http.text_of(case when (c) then 'none'::text end, '\n'::text)))",
         ),
         (
             "{{ with p in select 1 }}{{ <<p }}{{ end }}",
-            "(select http.single(http.text_of(<<p), 'pages/x.txt, line 1') from (select 1) as p)",
+            "(select http.single(\"body\", 'pages/x.txt, line 1') from (select http.text_of(<<p) as \"body\" from (select 1) as p) as \"rows\")",
         ),
     ];
     for (text, expected) in TEXTS {
