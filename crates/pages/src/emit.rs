@@ -6,8 +6,8 @@
 //!   without escapes. Neither is ever null.
 //! - `attribute("any") → http.html` escapes whatever the type; `safe_url(text) → text`; `script_json(json) → http.html`.
 //! - The aggregates `html_agg(http.html)` for rows, with `string_agg(text, '')` for text, and `single(http.html, text)` and `single(text, text)`
-//!   for one row, whose second argument is the place for the error of a second row. Each is alone at its level, so that the order of the query
-//!   holds.
+//!   for one row, whose second argument is the place for the error of a second row: `(select html_agg("row body"."body") from (QUERY) as NAME,
+//!   lateral (select BODY as "body") as "row body")`. Each is alone at its level, so that the order of the query holds.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -235,23 +235,16 @@ impl<'a> PageEmitter<'a> {
         self.within(rows.hole, |emitter| {
             emitter.writer.made(if rows.otherwise.is_some() { "coalesce((select " } else { "(select " });
             emitter.writer.made(match (rows.is_single, made) {
-                (true, _) => "http.single(\"body\", ",
-                (false, Made::Html) => "http.html_agg(\"body\"",
-                (false, Made::Text) => "string_agg(\"body\", ''",
+                (true, _) => "http.single(\"row body\".\"body\", ",
+                (false, Made::Html) => "http.html_agg(\"row body\".\"body\"",
+                (false, Made::Text) => "string_agg(\"row body\".\"body\", ''",
             });
             if rows.is_single {
                 let line = emitter.page.file.lines.line(rows.hole.start);
                 let place = format!("{}, line {line}", emitter.page.file.path);
                 emitter.writer.string(&place);
             }
-            // An aggregate of the body itself would be one of the rows around, if the body had names of these alone.
-            emitter.writer.made(") from (select ");
-            if is_whole {
-                emitter.framed(&rows.body, made);
-            } else {
-                emitter.list(&rows.body, made);
-            }
-            emitter.writer.made(" as \"body\" from (");
+            emitter.writer.made(") from (");
             emitter.sql(&rows.query);
             emitter.writer.made(") as ");
             match rows.name {
@@ -262,7 +255,15 @@ impl<'a> PageEmitter<'a> {
                     emitter.writer.made(&name);
                 }
             }
-            emitter.writer.made(") as \"rows\")");
+            // An aggregate of the body itself would be one of the rows around, if the body had names of these alone. PostgreSQL plans the
+            // same for both, and refuses an aggregate that a hole in the body has.
+            emitter.writer.made(", lateral (select ");
+            if is_whole {
+                emitter.framed(&rows.body, made);
+            } else {
+                emitter.list(&rows.body, made);
+            }
+            emitter.writer.made(" as \"body\") as \"row body\")");
             if let Some(otherwise) = &rows.otherwise {
                 emitter.writer.made(", ");
                 emitter.list(otherwise, made);

@@ -228,20 +228,17 @@ impl<'a> Evaluator<'a> {
         if !is_text && !is_single {
             self.must("http.html_agg(");
         }
-        self.must("\"body\"");
-        if !is_text && !is_single {
-            self.must(") from (select ");
-        } else {
-            let end = self.rest.find(") from (select ").expect("the place of the rows");
-            self.rest = &self.rest[end + ") from (select ".len()..];
-        }
-        let body = self.rest;
-        let first = self.expression();
-        self.must(" as \"body\" from (select ");
+        self.must("\"row body\".\"body\"");
+        let place = self.rest.find(") from (select ").expect("the place of the rows");
+        self.rest = &self.rest[place + ") from (select ".len()..];
         let query = self.name();
         self.must(") as ");
-        let end = self.rest.find(") as \"rows\")").expect("the end of the rows");
-        self.rest = &self.rest[end + ") as \"rows\")".len()..];
+        let lateral = ", lateral (select ";
+        let place = self.rest.find(lateral).expect("the body of the rows");
+        self.rest = &self.rest[place + lateral.len()..];
+        let body = self.rest;
+        let first = self.expression();
+        self.must(" as \"body\") as \"row body\")");
         let count = self.names.rows(query).min(if is_single { 1 } else { usize::MAX });
         if count == 0 {
             return Value::Null;

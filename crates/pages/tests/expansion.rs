@@ -21,6 +21,7 @@ const PARTS: &[(&str, &str)] = &[
         "{{ arguments: id int }}{{ with p in select * from t where t.id = args.id }}{{ p.x }}{{ end }}",
     ),
     ("pages/mail.txt", "{{ arguments: t text }}<{{ t }}>"),
+    ("pages/filter.html", "<i>"),
     ("pages/chars.html", "{{ arguments: a varchar(3) }}{{ a }}"),
     ("pages/bit1.html", "{{ arguments: a bit }}{{ a }}"),
     ("pages/any1.html", "{{ arguments: a anyelement }}{{ a }}"),
@@ -55,7 +56,7 @@ fn expanded(text: &str) -> (String, String) {
     (compiled.expanded.text, compiled.expands.join(" "))
 }
 
-const MENU: &str = "(select http.html_of('<nav>'::http.html, (select http.html_agg(\"body\") from (select http.html_of(m.name) as \"body\" from (select * from menu) as m) as \"rows\"), \
+const MENU: &str = "(select http.html_of('<nav>'::http.html, (select http.html_agg(\"row body\".\"body\") from (select * from menu) as m, lateral (select http.html_of(m.name) as \"body\") as \"row body\"), \
                     '</nav>'::http.html))";
 
 fn card(p: &str, n: &str) -> String {
@@ -104,7 +105,7 @@ fn calls_are_replaced() {
         ("{{ if menu() is null }}x{{ end }}", format!("http.html_of(case when ({MENU} is null) then 'x'::http.html end)"), "menu"),
         (
             "{{ one(5) }}",
-            "http.html_of((select (select http.single(\"body\", 'pages/one.html, line 1') from (select http.html_of(p.x) as \"body\" from (select * from t where t.id = args.id) as p) as \"rows\") from (select (5)::int as \"id\") as args))"
+            "http.html_of((select (select http.single(\"row body\".\"body\", 'pages/one.html, line 1') from (select * from t where t.id = args.id) as p, lateral (select http.html_of(p.x) as \"body\") as \"row body\") from (select (5)::int as \"id\") as args))"
                 .to_owned(),
             "one",
         ),
@@ -120,8 +121,8 @@ fn calls_are_replaced() {
         ),
         (
             "{{ layout: frame(p.t) }}{{ with p in select 1 as t }}{{ p.t }}{{ end }}",
-            "(select http.single(\"body\", 'pages/x.html, line 1') from (select (select http.html_of(title, head, body) from (select (p.t)::text as \"title\", \
-             (http.html_of(p.t))::http.html as \"body\", ('')::http.html as \"head\") as args) as \"body\" from (select 1 as t) as p) as \"rows\")"
+            "(select http.single(\"row body\".\"body\", 'pages/x.html, line 1') from (select 1 as t) as p, lateral (select (select http.html_of(title, head, body) from (select (p.t)::text as \"title\", \
+             (http.html_of(p.t))::http.html as \"body\", ('')::http.html as \"head\") as args) as \"body\") as \"row body\")"
                 .to_owned(),
             "frame",
         ),
@@ -135,7 +136,7 @@ fn calls_are_replaced() {
         ),
         (
             "{{ loop(f()) }}",
-            "http.html_of((select http.html_of(case when (a is null) then http.html_of((select http.html_agg(\"body\") from (select 'x'::http.html as \"body\" from (select 1) as \"row 1\") as \"rows\")) end) from (select (f())::int as \"a\" offset 0) as args))"
+            "http.html_of((select http.html_of(case when (a is null) then http.html_of((select http.html_agg(\"row body\".\"body\") from (select 1) as \"row 1\", lateral (select 'x'::http.html as \"body\") as \"row body\")) end) from (select (f())::int as \"a\" offset 0) as args))"
                 .to_owned(),
             "loop",
         ),
@@ -179,6 +180,7 @@ fn other_calls_stay() {
         "menu",
         "\"Menu\"()",
         "menu() over ()",
+        "count(*) filter (where a)",
         "menu() filter (where a)",
         "(select a from menu())",
         "(select a from x, menu())",

@@ -36,24 +36,24 @@ const PAGES: &[(&str, &str)] = &[
     ("{{ IF a }}x{{ End }}", "http.html_of(case when (a) then 'x'::http.html end)"),
     (
         "{{ for p in select * from t }}{{ p.x }}{{ end }}",
-        "http.html_of((select http.html_agg(\"body\") from (select http.html_of(p.x) as \"body\" from (select * from t) as p) as \"rows\"))",
+        "http.html_of((select http.html_agg(\"row body\".\"body\") from (select * from t) as p, lateral (select http.html_of(p.x) as \"body\") as \"row body\"))",
     ),
     (
         "{{ for \"P q\" in (table t) -- all\n}}<b>{{ else }}none{{ end }}",
-        "http.html_of(coalesce((select http.html_agg(\"body\") from (select '<b>'::http.html as \"body\" from ((table t)) as \"P q\") as \"rows\"), 'none'::http.html))",
+        "http.html_of(coalesce((select http.html_agg(\"row body\".\"body\") from ((table t)) as \"P q\", lateral (select '<b>'::http.html as \"body\") as \"row body\"), 'none'::http.html))",
     ),
     (
         "{{ for select 1 }}a{{ end }}{{ for values (1), (2) }}b{{ end }}",
-        "http.html_of((select http.html_agg(\"body\") from (select 'a'::http.html as \"body\" from (select 1) as \"row 1\") as \"rows\"), \
-         (select http.html_agg(\"body\") from (select 'b'::http.html as \"body\" from (values (1), (2)) as \"row 2\") as \"rows\"))",
+        "http.html_of((select http.html_agg(\"row body\".\"body\") from (select 1) as \"row 1\", lateral (select 'a'::http.html as \"body\") as \"row body\"), \
+         (select http.html_agg(\"row body\".\"body\") from (values (1), (2)) as \"row 2\", lateral (select 'b'::http.html as \"body\") as \"row body\"))",
     ),
     (
         "\n<b>{{ with p in select 1 as y }}{{ y }}{{ else }}no{{ end }}",
-        "http.html_of('\n<b>'::http.html, coalesce((select http.single(\"body\", 'pages/x.html, line 2') from (select http.html_of(y) as \"body\" from (select 1 as y) as p) as \"rows\"), 'no'::http.html))",
+        "http.html_of('\n<b>'::http.html, coalesce((select http.single(\"row body\".\"body\", 'pages/x.html, line 2') from (select 1 as y) as p, lateral (select http.html_of(y) as \"body\") as \"row body\"), 'no'::http.html))",
     ),
     (
         "\n{{ with p in select 1 as y }}{{ y }}{{ end }}\n",
-        "(select http.single(\"body\", 'pages/x.html, line 2') from (select http.html_of(y) as \"body\" from (select 1 as y) as p) as \"rows\")",
+        "(select http.single(\"row body\".\"body\", 'pages/x.html, line 2') from (select 1 as y) as p, lateral (select http.html_of(y) as \"body\") as \"row body\")",
     ),
     ("{{ layout: l() }}x", "l(body => 'x'::http.html)"),
     ("{{ layout: \"L\".l( /* a */ ) }}x", "\"L\".l( /* a */ body => 'x'::http.html)"),
@@ -64,7 +64,7 @@ const PAGES: &[(&str, &str)] = &[
     ),
     (
         "{{ layout: l(p.t) }} {{ with p in select 1 as t }}{{ slot head }}{{ p.t }}{{ end }}<i>{{ end }}",
-        "(select http.single(\"body\", 'pages/x.html, line 1') from (select l(p.t, body => '<i>'::http.html, head => http.html_of(p.t)) as \"body\" from (select 1 as t) as p) as \"rows\")",
+        "(select http.single(\"row body\".\"body\", 'pages/x.html, line 1') from (select 1 as t) as p, lateral (select l(p.t, body => '<i>'::http.html, head => http.html_of(p.t)) as \"body\") as \"row body\")",
     ),
     (
         "{{ arguments: a text, \"B\" int }}{{ args.a }}{{ ARGS . \"B\" + 1 }}{{ x.args.a }}{{ 'args.a' }}{{ \"args\".b }}{{ a }}",
@@ -83,7 +83,7 @@ const PAGES: &[(&str, &str)] = &[
     (
         "<a href=\"{{ for select q }}{{ x }}&amp;{{ else }}'{{ end }}\">",
         "http.html_of('<a href=\"'::http.html, http.attribute(http.safe_url(http.text_of(coalesce((select \
-         string_agg(\"body\", '') from (select http.text_of(x, '&'::text) as \"body\" from (select q) as \"row 1\") as \"rows\"), ''''::text)))), '\">'::http.html)",
+         string_agg(\"row body\".\"body\", '') from (select q) as \"row 1\", lateral (select http.text_of(x, '&'::text) as \"body\") as \"row body\"), ''''::text)))), '\">'::http.html)",
     ),
     (
         "<form action=\"{{ http.url('/b/{id}', id) }}\">",
@@ -132,12 +132,12 @@ fn pages_of_text_become_this_sql() {
         ("Hello <{{ x }}>\n", "http.text_of('Hello <'::text, x, '>\n'::text)"),
         (
             "{{ arguments: a int }}\n{{ for p in select 1 }}\n- {{ args.a }}\n{{ else }}\n{{ if c }}none{{ end }}\n{{ end }}\n",
-            "http.text_of(coalesce((select string_agg(\"body\", '') from (select http.text_of('- '::text, $1, '\n'::text) as \"body\" from (select 1) as p) as \"rows\"), \
+            "http.text_of(coalesce((select string_agg(\"row body\".\"body\", '') from (select 1) as p, lateral (select http.text_of('- '::text, $1, '\n'::text) as \"body\") as \"row body\"), \
              http.text_of(case when (c) then 'none'::text end, '\n'::text)))",
         ),
         (
             "{{ with p in select 1 }}{{ <<p }}{{ end }}",
-            "(select http.single(\"body\", 'pages/x.txt, line 1') from (select http.text_of(<<p) as \"body\" from (select 1) as p) as \"rows\")",
+            "(select http.single(\"row body\".\"body\", 'pages/x.txt, line 1') from (select 1) as p, lateral (select http.text_of(<<p) as \"body\") as \"row body\")",
         ),
     ];
     for (text, expected) in TEXTS {
