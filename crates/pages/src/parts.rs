@@ -2,7 +2,8 @@
 //!
 //! A page in the place of its call stands within the scopes of its caller. Names that it finds by itself come first there, too, as each is
 //! looked up from the inside out; but for a table's name or alias that is used as a row: PostgreSQL first looks for a column of that name, in all
-//! scopes. So a page that uses one stays a call, and likewise one in which an argument is called as a table is.
+//! scopes. So a page that uses one stays a call, and likewise one in which an argument is called as a table is. An aggregate belongs to the
+//! query whose columns it has, and in a part the arguments are columns: a page with an aggregate of them within a query stays a call, too.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -182,6 +183,16 @@ fn is_closed(page: &PageFile) -> bool {
             if name == "args" && token.kind == TokenKind::Quoted {
                 return false;
             }
+            if role.is_nested
+                && is_followed(b'(')
+                && words::is_aggregate(&name)
+                && mentions_argument(page, at + 1)
+            {
+                return false;
+            }
+            if is_argument_row(page, hole, at) {
+                return false;
+            }
             if words::is_structure(&name) && token.kind == TokenKind::Word {
                 continue;
             }
@@ -196,6 +207,23 @@ fn is_closed(page: &PageFile) -> bool {
     }
     let is_argument = |name: &String| page.argument(name).is_some();
     tables.is_disjoint(&plain) && !tables.iter().any(is_argument)
+}
+
+/// Whether an argument stands within a bracket. An aggregate of arguments alone would count the one row that they are.
+fn mentions_argument(page: &PageFile, bracket: usize) -> bool {
+    let end = page.tokens[bracket].partner.unwrap_or(bracket);
+    let mut names = page.tokens[bracket..end].iter().filter(|token| token.is_name());
+    // In doubt it does: calls may stand in each other, and each would be looked through.
+    end - bracket > LONGEST_NESTED
+        || names.any(|token| page.argument(&lexer::name(&page.file.text, token)).is_some())
+}
+
+/// Whether a token is the name in `NAME.*` or `args.NAME.*`, which cannot be written of a column.
+fn is_argument_row(page: &PageFile, hole: &Range<usize>, at: usize) -> bool {
+    let is = |at: usize, mark: u8| at < hole.end && page.tokens[at].is(mark);
+    is(at + 1, b'.')
+        && is(at + 2, b'*')
+        && page.argument(&lexer::name(&page.file.text, &page.tokens[at])).is_some()
 }
 
 /// Whether a page may look at an argument more than once.

@@ -137,6 +137,32 @@ pub(crate) fn is_structure(word: &str) -> bool {
     keywords::is_keyword(word) || STRUCTURE.contains(&word)
 }
 
+/// Aggregates of PostgreSQL, with those whose names end with `agg`, and how some families begin.
+const AGGREGATES: [&str; 15] = [
+    "any_value",
+    "avg",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "bool_and",
+    "bool_or",
+    "count",
+    "every",
+    "grouping",
+    "max",
+    "min",
+    "mode",
+    "sum",
+    "variance",
+];
+const AGGREGATE_FAMILIES: [&str; 7] = ["corr", "covar_", "percentile_", "regr_", "stddev", "var_", "json_"];
+
+/// Whether a function may be an aggregate, by its name.
+pub(crate) fn is_aggregate(name: &str) -> bool {
+    let begins = || AGGREGATE_FAMILIES.iter().any(|family| name.starts_with(family));
+    AGGREGATES.contains(&name) || name.contains("agg") || begins()
+}
+
 /// The argument that `args.NAME` at a token means.
 pub(crate) fn argument_at(
     text: &str,

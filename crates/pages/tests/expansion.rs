@@ -41,6 +41,17 @@ const PARTS: &[(&str, &str)] = &[
     ("pages/alias.html", "{{ arguments: z int }}{{ (select z.x from t z) }}"),
     ("pages/twice.html", "{{ arguments: a int }}{{ a }}{{ args.a }}"),
     ("pages/loop.html", "{{ arguments: a int }}{{ if a is null }}{{ for select 1 }}x{{ end }}{{ end }}"),
+    ("pages/largest.html", "{{ arguments: a int }}{{ (select max(args.a) from t) }}"),
+    (
+        "pages/listed.html",
+        "{{ arguments: a int }}{{ for r in select x.string_agg(a::text, ',') from t }}{{ end }}",
+    ),
+    ("pages/whole.html", "{{ arguments: p t }}{{ to_json(args.p.*) }}"),
+    (
+        "pages/lower.html",
+        "{{ arguments: a text }}{{ (select count(*) from t where x = upper(a) and max(a) > 0) }}",
+    ),
+    ("pages/counted.html", "{{ arguments: a text }}{{ (select count(*) from t where x = upper(a)) }}"),
     ("pages/quoted.html", "{{ arguments: a int }}{{ (select \"args\".x from t \"args\") }}"),
     ("pages/fine.html", "{{ arguments: z int }}{{ (select 1 as z from t as y where y.a = z) }}"),
 ];
@@ -160,6 +171,11 @@ fn calls_are_replaced() {
 }
 
 #[test]
+fn aggregates_of_own_columns_change_nothing() {
+    assert_eq!(expanded("{{ counted('a') }}").1, "counted");
+}
+
+#[test]
 fn other_calls_stay() {
     let calls = [
         "card()",
@@ -204,6 +220,10 @@ fn other_calls_stay() {
         "clash(1)",
         "alias(1)",
         "quoted(1)",
+        "largest(1)",
+        "listed(1)",
+        "whole(null)",
+        "lower(1)",
         "x()",
         "long_type(1, 2)",
         "a.card(1)",
