@@ -69,8 +69,11 @@ pub(crate) fn at_commas(tokens: &[SqlToken]) -> Vec<&[SqlToken]> {
 fn argument(text: &str, written: &[SqlToken], faults: &mut FaultList) -> Option<PageArgument> {
     let (first, rest) = written.split_first()?;
     let place = first.span.start;
-    if let Some(mode) = MODES.iter().find(|mode| first.is_word(text, mode)) {
-        faults.add(place, format!("an argument of a page has no {mode}"), "write its name and type");
+    let is_mode = |token: &SqlToken| MODES.iter().any(|mode| token.is_word(text, mode));
+    // PostgreSQL takes it before the name, and behind.
+    if let Some(mode) = written.iter().take(2).find(|token| is_mode(token)) {
+        let message = format!("an argument of a page has no {}", &text[mode.span.range()]);
+        faults.add(mode.span.start, message, "write its name and type");
         return None;
     }
     if !first.is_name() || rest.is_empty() || rest[0].is(b'(') || rest[0].is(b'.') || rest[0].is(b'[') {

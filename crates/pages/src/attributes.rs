@@ -60,6 +60,11 @@ const TABLE: &[AttributeRule] = &[
     any("data-hx-put", Code),
     any("data-hx-patch", Code),
     any("data-hx-delete", Code),
+    any("hx-ws", Code),
+    any("hx-sse", Code),
+    any("ws-connect", Code),
+    any("sse-connect", Code),
+    any("up-href", Code),
     any("hx-on*", Refused(LIBRARY)),
     any("hx-vals", Refused(LIBRARY)),
     any("hx-vars", Refused(LIBRARY)),
@@ -157,5 +162,5 @@ pub(crate) fn is_decisive(tag: &str, name: &str) -> bool {
 /// Whether an animation may set this attribute to a value.
 pub(crate) fn may_be_animated(name: &str) -> bool {
     let name = name.trim_ascii().to_ascii_lowercase();
-    !name.is_empty() && !name.ends_with("href") && class("animated", &name) == AttributeClass::Plain
+    !name.is_empty() && class("animated", &name) == AttributeClass::Plain
 }

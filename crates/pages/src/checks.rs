@@ -1,5 +1,7 @@
 //! The rules about where each block of a page stands.
 
+use std::ops::Range;
+
 use crate::arguments::PageArgument;
 use crate::fault::FaultList;
 use crate::lexer::{self, SqlToken};
@@ -46,6 +48,9 @@ pub(crate) fn check(
         PageChecks { text, tokens, arguments: &page.arguments, faults, slots: Vec::new(), has_layout };
     let is_one_with = is_one_with(text, &page.nodes);
     checks.nodes(&page.nodes, true, is_one_with);
+    for (_, sql) in &page.sql {
+        checks.arguments(&sql.tokens);
+    }
 }
 
 impl PageChecks<'_> {
@@ -99,6 +104,29 @@ impl PageChecks<'_> {
                     }
                     self.slots.push(slot.name.clone());
                     self.branch(&slot.body);
+                }
+            }
+        }
+    }
+
+    /// The word `args` is followed by an argument, whatever tables the hole has.
+    fn arguments(&mut self, hole: &Range<usize>) {
+        for at in hole.clone().filter(|at| self.tokens[*at].is_word(self.text, "args")) {
+            let place = self.tokens[at].span.start;
+            if at > hole.start && self.tokens[at - 1].is(b'.') {
+                continue;
+            }
+            match &self.tokens[at..hole.end] {
+                [_, dot, named, ..] if dot.is(b'.') && named.is_name() => {
+                    let name = lexer::name(self.text, named);
+                    if !self.arguments.iter().any(|argument| argument.name == name) {
+                        let message = format!("the page has no argument {name}");
+                        self.faults.add(place, message, "write {{ arguments: name type }} at the beginning");
+                    }
+                }
+                _ => {
+                    let hint = "write args.NAME, or \"args\" for a column or table of that name";
+                    self.faults.add(place, "args stands for the arguments of the page", hint);
                 }
             }
         }

@@ -119,7 +119,7 @@ impl ContextFinder<'_> {
     fn push(&mut self, span: Span, out: &mut Vec<PagePiece>) {
         let text = &self.text[span.range()];
         push_literal(out, self.floor(), text, span);
-        self.value.iter_mut().for_each(|value| value.prefix.add(text));
+        self.value.iter_mut().for_each(|value| value.add(text));
     }
 
     fn literal(&mut self, span: Span, out: &mut Vec<PagePiece>) {
@@ -166,11 +166,9 @@ impl ContextFinder<'_> {
     fn end_value(&mut self, end: usize, out: &mut Vec<PagePiece>) {
         // A block that begins in a value and does not end in it is a fault of its own.
         let Some(value) = self.value.take().filter(|value| value.level == self.level) else { return };
-        if let Some(whole) = value.whole
-            && out.len() > value.floor + 1
-        {
+        if let Some(whole) = value.whole {
             let hint = "let the call make the whole URL, or begin with text as in \"/books/{{ … }}\"";
-            self.fault(whole.start, "more stands beside the call that makes this URL", hint);
+            self.fault(whole, "more stands beside the call that makes this URL", hint);
         }
         if !value.is_unsure {
             return join_literals(out, value.floor.saturating_sub(1));
@@ -195,7 +193,11 @@ impl ContextFinder<'_> {
     }
 
     fn hole(&mut self, hole: Span, sql: &Sql, is_json: bool, out: &mut Vec<PagePiece>) {
-        if let Err((message, hint)) = self.begins(hole, out) {
+        let before = self.markup.state.clone();
+        let result = self.begins(hole, out);
+        if let Err((message, hint)) = result.and_then(|()| self.markup.may_be_value(&before)) {
+            // The rest is read as if nothing stood here.
+            self.markup.undo_boundary(before);
             return self.fault(hole.start, message, hint);
         }
         let (printed, place) = match &self.markup.state {
@@ -203,7 +205,7 @@ impl ContextFinder<'_> {
                 return self.fault(hole.start, "json: stands in no text", JSON_HINT);
             }
             MarkupState::Text => (Printed::AsItIs, ValuePlace::Text),
-            MarkupState::Value(_) => match self.value_hole(hole, sql, is_json, out.len()) {
+            MarkupState::Value(_) => match self.value_hole(hole, sql, is_json) {
                 Some(found) => found,
                 None => return,
             },
@@ -211,10 +213,7 @@ impl ContextFinder<'_> {
                 Ok(found) => found,
                 Err((message, hint)) => return self.fault(hole.start, message, hint),
             },
-            _ => {
-                let hint = "write name=\"{{ … }}\", or {{ if … }}name{{ end }}";
-                return self.fault(hole.start, "a value would be an attribute here", hint);
-            }
+            _ => return,
         };
         self.found.values.push(PlacedValue { span: sql.span, place });
         out.push(PagePiece::Value { hole, sql: sql.clone(), printed });
@@ -248,13 +247,7 @@ impl ContextFinder<'_> {
         }
     }
 
-    fn value_hole(
-        &mut self,
-        hole: Span,
-        sql: &Sql,
-        is_json: bool,
-        count: usize,
-    ) -> Option<(Printed, ValuePlace)> {
+    fn value_hole(&mut self, hole: Span, sql: &Sql, is_json: bool) -> Option<(Printed, ValuePlace)> {
         let tag = self.markup.tag.name.clone();
         let attribute = self.markup.attribute()?;
         attribute.has_hole = true;
@@ -276,15 +269,9 @@ impl ContextFinder<'_> {
                 return None;
             }
             AttributeClass::Load | AttributeClass::Code => {
-                let is_first = count == value.floor && value.level == self.level;
-                let is_whole = is_first && value.prefix == UrlPrefix::Open(String::new());
-                match value.prefix.decide(class) {
+                match value.hole(hole.start, urls::is_made(self.text, self.tokens, sql)) {
                     Err(reference) => self.unknown_reference(hole.start, &reference),
                     Ok(true) => {}
-                    Ok(false) if class == AttributeClass::Load => value.is_unsure = true,
-                    Ok(false) if is_whole && urls::is_made(self.text, self.tokens, sql) => {
-                        value.whole = Some(hole)
-                    }
                     Ok(false) => {
                         let hint =
                             "begin with text as in \"/books/{{ … }}\", or write {{ http.url(…) }} alone";
@@ -364,7 +351,7 @@ impl ContextFinder<'_> {
             state => state,
         };
         self.join_attributes(attributes, hole, is_loop);
-        self.join_prefixes(prefixes, hole);
+        self.join_prefixes(prefixes, hole, is_loop);
         if self.open.join(ends) && !self.is_lost {
             let message = "the branches of this block leave different elements open";
             self.warnings.add(hole.start, message, "");
@@ -375,7 +362,6 @@ impl ContextFinder<'_> {
 
     fn branch(&mut self, branch: &NodeBranch, key: &crate::markup::MarkupKey) -> Vec<PagePiece> {
         let mut pieces = Vec::new();
-        self.markup.is_in_reference = false;
         self.level += 1;
         self.nodes(&branch.nodes, &mut pieces);
         let result = self.begins(branch.hole, &mut pieces);
@@ -428,13 +414,19 @@ impl ContextFinder<'_> {
         }
     }
 
-    fn join_prefixes(&mut self, prefixes: Vec<UrlPrefix>, hole: Span) {
+    fn join_prefixes(&mut self, prefixes: Vec<UrlPrefix>, hole: Span, is_loop: bool) {
         let Some(value) = &mut self.value else { return };
         if !matches!(value.class, AttributeClass::Load | AttributeClass::Code) {
             return;
         }
         match UrlPrefix::join(prefixes, value.class) {
-            Ok(prefix) => value.prefix = prefix,
+            Ok(prefix) => {
+                // A second row would write its URL behind the first.
+                if let (UrlPrefix::Whole(place), true) = (&prefix, is_loop) {
+                    value.whole = value.whole.or(Some(*place));
+                }
+                value.prefix = prefix;
+            }
             Err(reference) => self.unknown_reference(hole.start, &reference),
         }
     }

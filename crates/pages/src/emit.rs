@@ -1,4 +1,13 @@
-//! A page into SQL.
+//! A page into SQL: an expression for `create function NAME(ARGUMENTS) returns http.html language sql stable begin atomic select …; end`.
+//!
+//! Functions that it calls, all in schema `http`, and all but `single` and `html_agg` without effect on null pieces:
+//!
+//! - `html_of(variadic "any") → http.html` puts pieces together, HTML as it is and all else escaped; `text_of(variadic "any") → text` the same
+//!   without escapes. Neither is ever null.
+//! - `attribute("any") → http.html` escapes whatever the type; `safe_url(text) → text`; `script_json(json) → http.html`.
+//! - The aggregates `html_agg(http.html)` for rows, with `string_agg(text, '')` for text, and `single(http.html, text)` and `single(text, text)`
+//!   for one row, whose second argument is the place for the error of a second row: `(select html_agg("row body"."body") from (QUERY) as NAME,
+//!   lateral (select BODY as "body") as "row body")`. Each is alone at its level, so that the order of the query holds.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -57,6 +66,17 @@ struct PartCall<'a> {
     part: &'a PageFile,
     /// A value for each argument of the page.
     values: Vec<PartValue>,
+}
+
+impl PartCall<'_> {
+    /// Whether an argument is more than names and constants.
+    fn is_costly(&self, caller: &PageFile) -> bool {
+        self.values.iter().any(|value| match value {
+            PartValue::Written(sql) => caller.tokens[sql.tokens.clone()].iter().any(|token| token.is(b'(')),
+            PartValue::Default(_) => false,
+            PartValue::Given(_) => true,
+        })
+    }
 }
 
 struct PageEmitter<'a> {
@@ -215,22 +235,14 @@ impl<'a> PageEmitter<'a> {
         self.within(rows.hole, |emitter| {
             emitter.writer.made(if rows.otherwise.is_some() { "coalesce((select " } else { "(select " });
             emitter.writer.made(match (rows.is_single, made) {
-                (true, _) => "http.single(",
-                (false, Made::Html) => "http.html_agg(",
-                (false, Made::Text) => "string_agg(",
+                (true, _) => "http.single(\"row body\".\"body\", ",
+                (false, Made::Html) => "http.html_agg(\"row body\".\"body\"",
+                (false, Made::Text) => "string_agg(\"row body\".\"body\", ''",
             });
-            if is_whole {
-                emitter.framed(&rows.body, made);
-            } else {
-                emitter.list(&rows.body, made);
-            }
             if rows.is_single {
                 let line = emitter.page.file.lines.line(rows.hole.start);
-                emitter.writer.made(", ");
                 let place = format!("{}, line {line}", emitter.page.file.path);
                 emitter.writer.string(&place);
-            } else if made == Made::Text {
-                emitter.writer.made(", ''");
             }
             emitter.writer.made(") from (");
             emitter.sql(&rows.query);
@@ -243,7 +255,15 @@ impl<'a> PageEmitter<'a> {
                     emitter.writer.made(&name);
                 }
             }
-            emitter.writer.made(")");
+            // An aggregate of the body itself would be one of the rows around, if the body had names of these alone. PostgreSQL plans the
+            // same for both, and refuses an aggregate that a hole in the body has.
+            emitter.writer.made(", lateral (select ");
+            if is_whole {
+                emitter.framed(&rows.body, made);
+            } else {
+                emitter.list(&rows.body, made);
+            }
+            emitter.writer.made(" as \"body\") as \"row body\")");
             if let Some(otherwise) = &rows.otherwise {
                 emitter.writer.made(", ");
                 emitter.list(otherwise, made);
@@ -311,7 +331,7 @@ impl<'a> PageEmitter<'a> {
         let page = self.page;
         self.parts.as_ref()?;
         let bracket = words::called(&page.file.text, &page.tokens, hole, at)?;
-        let last = page.tokens[bracket].partner?;
+        let last = page.tokens[bracket].partner.filter(|last| *last < hole.end)?;
         let next = page.tokens.get(last + 1).filter(|_| last + 1 < hole.end);
         let is_window = |token: &SqlToken| AGGREGATES.iter().any(|word| token.is_word(&page.file.text, word));
         if !words::is_expression(&page.file.text, &page.tokens, hole, at, role) || next.is_some_and(is_window)
@@ -365,6 +385,10 @@ impl<'a> PageEmitter<'a> {
         }
         self.depth -= 1;
         self.nesting -= 1;
+        if call.is_costly(caller) && parts::may_repeat(part) {
+            // PostgreSQL would write the argument into each place of its use, and compute it there.
+            self.writer.made(" offset 0");
+        }
         self.writer.made(if part.arguments.is_empty() { ")" } else { ") as args)" });
     }
 

@@ -84,8 +84,9 @@ impl FaultList {
         self.found.sort_by_key(|fault| fault.offset);
         self.found.dedup();
         let lines = LineStarts::of(text);
-        for fault in &mut self.found {
-            (fault.line, fault.column) = lines.place(text, fault.offset);
+        let places = lines.places(text, self.found.iter().map(|fault| fault.offset.min(text.len())));
+        for (fault, (line, column)) in self.found.iter_mut().zip(places) {
+            (fault.line, fault.column) = (line, column);
         }
         self.found
     }
@@ -106,6 +107,21 @@ impl LineStarts {
     /// The line of a place, from 1.
     pub(crate) fn line(&self, offset: usize) -> usize {
         self.starts.partition_point(|start| *start <= offset)
+    }
+
+    /// The same of many places in order, at the cost of one look at the text.
+    pub(crate) fn places(&self, text: &str, offsets: impl IntoIterator<Item = usize>) -> Vec<(usize, usize)> {
+        let (mut line, mut column, mut seen) = (1, 1, 0);
+        let next = |offset: usize| {
+            let now = self.line(offset);
+            if now != line {
+                (line, column, seen) = (now, 1, self.starts[now - 1]);
+            }
+            column += text[seen..offset].chars().count();
+            seen = offset;
+            (line, column)
+        };
+        offsets.into_iter().map(next).collect()
     }
 
     /// Line and column of a place, both from 1, columns in characters.

@@ -383,7 +383,8 @@ impl Markup {
             ));
         }
         match &self.state {
-            Text | Value(_) => {}
+            Text => {}
+            Value(_) if !self.tag.is_end => {}
             Raw(raw) if raw.is_certain() => {}
             TagName | BeforeName | Name | AfterName | AfterValue | Unquoted | Between { .. }
                 if !self.tag.is_end =>
@@ -420,6 +421,34 @@ impl Markup {
             _ => return Err(("this stands within an end tag".to_owned(), "write the end tag without holes")),
         }
         Ok(())
+    }
+
+    /// Whether a value may stand where a block may, which was in this state before.
+    pub(crate) fn may_be_value(&self, before: &MarkupState) -> Result<(), (String, &'static str)> {
+        if !matches!(self.state, MarkupState::Between { .. }) {
+            return Ok(());
+        }
+        let (message, hint) = match before {
+            MarkupState::Unquoted => ("the value of an attribute has no quotes here", "put \" around it"),
+            MarkupState::TagName => {
+                ("a value would be a part of the tag's name", "write a tag for each case, in an if")
+            }
+            MarkupState::Name => (
+                "a value would be a part of the attribute's name",
+                "write an attribute for each case, in an if",
+            ),
+            _ => ("a value would be an attribute here", "write name=\"{{ … }}\", or {{ if … }}name{{ end }}"),
+        };
+        Err((message.to_owned(), hint))
+    }
+
+    /// Goes on from the state before a hole that may not stand there.
+    pub(crate) fn undo_boundary(&mut self, before: MarkupState) {
+        if let (MarkupState::Name, Some(attribute)) = (&before, self.tag.attributes.last()) {
+            self.tag.names.remove(&attribute.name);
+        }
+        let is_open = matches!(before, MarkupState::TagOpen | MarkupState::EndTagOpen);
+        self.state = if is_open { MarkupState::Text } else { before };
     }
 
     fn is_in_comment(&self) -> bool {

@@ -28,7 +28,7 @@ impl HoleKind {
             HoleKind::Expression | HoleKind::Condition | HoleKind::Default => ("select (", "\n)"),
             HoleKind::Query => ("select exists (", "\n)"),
             HoleKind::Layout => ("select ", "\n"),
-            HoleKind::ArgumentType => ("select cast(null as ", "\n)"),
+            HoleKind::ArgumentType => ("create function f(a ", "\n) returns void language sql as ''"),
         }
     }
 }

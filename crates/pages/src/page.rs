@@ -149,21 +149,33 @@ impl PageFile {
     /// Names that are called, in the order of the file: functions, and with them other pages.
     pub fn calls(&self) -> Vec<PageCall> {
         let mut found = Vec::new();
-        for hole in &self.sql {
+        for hole in &self.all_sql() {
             for at in hole.clone() {
                 if words::called(&self.file.text, &self.tokens, hole, at).is_some() {
-                    found.push(self.call(None, at));
+                    found.push((None, at));
                 } else if self.is_qualified_call(hole, at) {
-                    found.push(self.call(Some(lexer::name(&self.file.text, &self.tokens[at - 2])), at));
+                    found.push((Some(lexer::name(&self.file.text, &self.tokens[at - 2])), at));
                 }
             }
         }
-        found
+        let places = self.places(found.iter().map(|(_, at)| self.tokens[*at].span.start));
+        let calls = found.into_iter().zip(places).map(|((schema, at), (line, column))| PageCall {
+            schema,
+            name: lexer::name(&self.file.text, &self.tokens[at]),
+            span: self.tokens[at].span,
+            line,
+            column,
+        });
+        calls.collect()
+    }
+
+    fn places(&self, offsets: impl Iterator<Item = usize>) -> Vec<(usize, usize)> {
+        self.file.lines.places(&self.file.text, offsets)
     }
 
     /// Names that are called without a schema.
     pub(crate) fn called(&self) -> impl Iterator<Item = String> {
-        let all = self.sql.iter().flat_map(|hole| hole.clone().map(move |at| (hole, at)));
+        let all = self.all_sql().into_iter().flat_map(|hole| hole.clone().map(move |at| (hole.clone(), at)));
         let called =
             all.filter(|(hole, at)| words::called(&self.file.text, &self.tokens, hole, *at).is_some());
         called.map(|(_, at)| lexer::name(&self.file.text, &self.tokens[at]))
@@ -179,26 +191,27 @@ impl PageFile {
     pub fn url_patterns(&self) -> Vec<UrlPattern> {
         let mut found = Vec::new();
         for call in self.calls() {
-            if call.name != "url" || call.schema.as_deref() != Some("http") {
-                continue;
-            }
             let at = self.tokens.partition_point(|token| token.span.start < call.span.start);
             let Some([pattern, next]) = self.tokens.get(at + 2..at + 4) else { continue };
             let written = &self.file.text[pattern.span.range()];
-            let is_alone = next.is(b',') || next.is(b')');
+            let is_url = call.name == "url" && call.schema.as_deref() == Some("http");
             if let Some(inside) = written.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''))
-                && is_alone
+                && is_url
+                && (next.is(b',') || next.is(b')'))
             {
-                let (line, column) = self.file.lines.place(&self.file.text, pattern.span.start);
-                found.push(UrlPattern {
-                    pattern: inside.replace("''", "'"),
-                    span: pattern.span,
-                    line,
-                    column,
-                });
+                found.push((inside.replace("''", "'"), pattern.span));
             }
         }
-        found
+        let places = self.places(found.iter().map(|(_, span)| span.start));
+        let told = found.into_iter().zip(places);
+        told.map(|((pattern, span), (line, column))| UrlPattern { pattern, span, line, column }).collect()
+    }
+
+    /// The tokens of all SQL that can call something.
+    fn all_sql(&self) -> Vec<Range<usize>> {
+        let from = |place: usize| self.tokens.partition_point(|token| token.span.start < place);
+        let defaults = self.arguments.iter().filter_map(|argument| argument.default_span);
+        defaults.map(|span| from(span.start)..from(span.end)).chain(self.sql.iter().cloned()).collect()
     }
 
     fn is_qualified_call(&self, hole: &Range<usize>, at: usize) -> bool {
@@ -208,12 +221,6 @@ impl PageFile {
             && self.tokens[at - 2].is_name()
             && at + 1 < hole.end
             && self.tokens[at + 1].is(b'(')
-    }
-
-    fn call(&self, schema: Option<String>, at: usize) -> PageCall {
-        let span = self.tokens[at].span;
-        let (line, column) = self.file.lines.place(&self.file.text, span.start);
-        PageCall { schema, name: lexer::name(&self.file.text, &self.tokens[at]), span, line, column }
     }
 
     /// The number of an argument, from 0.

@@ -2,7 +2,8 @@
 //!
 //! A page in the place of its call stands within the scopes of its caller. Names that it finds by itself come first there, too, as each is
 //! looked up from the inside out; but for a table's name or alias that is used as a row: PostgreSQL first looks for a column of that name, in all
-//! scopes. So a page that uses one stays a call, and likewise one in which an argument is called as a table is.
+//! scopes. So a page that uses one stays a call, and likewise one in which an argument is called as a table is. An aggregate belongs to the
+//! query whose columns it has, and in a part the arguments are columns: a page with an aggregate of them within a query stays a call, too.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -13,6 +14,7 @@ use crate::lexer::{self, SqlToken, TokenKind};
 use crate::library::PageLibrary;
 use crate::nodes::Sql;
 use crate::page::PageFile;
+use crate::pieces::PagePiece;
 use crate::words::{self, WordRole};
 
 /// Calls are expanded within each other so deep at most.
@@ -177,6 +179,20 @@ fn is_closed(page: &PageFile) -> bool {
             if !is_behind && is_followed(b'.') && name == page.name.function {
                 return false;
             }
+            // The arguments of a part are called so.
+            if name == "args" && token.kind == TokenKind::Quoted {
+                return false;
+            }
+            if role.is_nested
+                && is_followed(b'(')
+                && words::is_aggregate(&name)
+                && mentions_argument(page, at + 1)
+            {
+                return false;
+            }
+            if is_argument_row(page, hole, at) {
+                return false;
+            }
             if words::is_structure(&name) && token.kind == TokenKind::Word {
                 continue;
             }
@@ -191,6 +207,33 @@ fn is_closed(page: &PageFile) -> bool {
     }
     let is_argument = |name: &String| page.argument(name).is_some();
     tables.is_disjoint(&plain) && !tables.iter().any(is_argument)
+}
+
+/// Whether an argument stands within a bracket. An aggregate of arguments alone would count the one row that they are.
+fn mentions_argument(page: &PageFile, bracket: usize) -> bool {
+    let end = page.tokens[bracket].partner.unwrap_or(bracket);
+    let mut names = page.tokens[bracket..end].iter().filter(|token| token.is_name());
+    // In doubt it does: calls may stand in each other, and each would be looked through.
+    end - bracket > LONGEST_NESTED
+        || names.any(|token| page.argument(&lexer::name(&page.file.text, token)).is_some())
+}
+
+/// Whether a token is the name in `NAME.*` or `args.NAME.*`, which cannot be written of a column.
+fn is_argument_row(page: &PageFile, hole: &Range<usize>, at: usize) -> bool {
+    let is = |at: usize, mark: u8| at < hole.end && page.tokens[at].is(mark);
+    is(at + 1, b'.')
+        && is(at + 2, b'*')
+        && page.argument(&lexer::name(&page.file.text, &page.tokens[at])).is_some()
+}
+
+/// Whether a page may look at an argument more than once.
+pub(crate) fn may_repeat(page: &PageFile) -> bool {
+    let mut seen = BTreeSet::new();
+    let has_rows = page.pieces.iter().any(PagePiece::has_rows);
+    let names = page.sql.iter().flat_map(|hole| &page.tokens[hole.clone()]).filter(|token| token.is_name());
+    let arguments =
+        names.map(|token| lexer::name(&page.file.text, token)).filter(|name| page.argument(name).is_some());
+    has_rows || { arguments }.any(|name| !seen.insert(name))
 }
 
 /// Whether a token is an argument a field of which is taken. In a function that is written as with a table; a column needs brackets.

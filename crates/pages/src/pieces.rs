@@ -40,6 +40,21 @@ pub(crate) enum PagePiece {
     },
 }
 
+impl PagePiece {
+    /// Whether a part of it is written for each of some rows.
+    pub(crate) fn has_rows(&self) -> bool {
+        let has = |pieces: &[PagePiece]| pieces.iter().any(PagePiece::has_rows);
+        match self {
+            PagePiece::Rows(_) => true,
+            PagePiece::Choice { branches, otherwise, .. } => {
+                branches.iter().any(|(_, body)| has(body)) || otherwise.as_ref().is_some_and(|body| has(body))
+            }
+            PagePiece::Url { pieces, .. } => has(pieces),
+            PagePiece::Literal { .. } | PagePiece::Value { .. } => false,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct RowsPiece {
     pub(crate) hole: Span,
@@ -75,12 +90,15 @@ pub(crate) fn push_literal(pieces: &mut Vec<PagePiece>, floor: usize, added: &st
     }
 }
 
-/// Puts neighbouring literals together from a piece on.
+/// Puts neighbouring literals together from a piece on. The text of the first is not copied, as it may be long.
 pub(crate) fn join_literals(pieces: &mut Vec<PagePiece>, from: usize) {
     for piece in pieces.split_off(from.min(pieces.len())) {
-        match piece {
-            PagePiece::Literal { text, span } => push_literal(pieces, 0, &text, span),
-            other => pieces.push(other),
+        match (pieces.last_mut(), piece) {
+            (Some(PagePiece::Literal { text, span }), PagePiece::Literal { text: added, span: at }) => {
+                text.push_str(&added);
+                span.end = at.end;
+            }
+            (_, piece) => pieces.push(piece),
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::attributes::AttributeClass;
 use crate::escape;
-use crate::fault::Span;
 use crate::lexer::SqlToken;
 use crate::nodes::Sql;
 use crate::pieces::PagePiece;
@@ -17,6 +16,8 @@ pub(crate) enum UrlPrefix {
     Fixed,
     /// A value has come first.
     Unknown,
+    /// A call that makes the whole URL has come first, in the hole that begins here.
+    Whole(usize),
 }
 
 /// A value of an attribute that has begun.
@@ -31,17 +32,46 @@ pub(crate) struct OpenValue {
     pub(crate) level: usize,
     /// Whether it must be looked at when it is complete.
     pub(crate) is_unsure: bool,
-    /// A call that makes the whole URL, if there is one.
-    pub(crate) whole: Option<Span>,
+    /// The hole with a call that makes the whole URL, beside which there is more.
+    pub(crate) whole: Option<usize>,
+}
+
+impl OpenValue {
+    /// Takes text of the URL.
+    pub(crate) fn add(&mut self, text: &str) {
+        match &mut self.prefix {
+            UrlPrefix::Open(before) => before.push_str(text),
+            UrlPrefix::Whole(hole) if !text.is_empty() => self.whole = Some(*hole),
+            _ => {}
+        }
+    }
+}
+
+impl OpenValue {
+    /// Takes a value into the URL; whether it may be there. `is_made` says whether it is a call that makes a URL. The error is a reference that is
+    /// not known.
+    pub(crate) fn hole(&mut self, place: usize, is_made: bool) -> Result<bool, String> {
+        let before = self.prefix.clone();
+        if let UrlPrefix::Whole(hole) = before {
+            self.whole = Some(hole);
+            return Ok(true);
+        }
+        if self.prefix.decide(self.class)? {
+            return Ok(true);
+        }
+        if self.class == AttributeClass::Load {
+            self.is_unsure = true;
+            return Ok(true);
+        }
+        let is_whole = is_made && before == UrlPrefix::Open(String::new());
+        if is_whole {
+            self.prefix = UrlPrefix::Whole(place);
+        }
+        Ok(is_whole)
+    }
 }
 
 impl UrlPrefix {
-    pub(crate) fn add(&mut self, text: &str) {
-        if let UrlPrefix::Open(before) = self {
-            before.push_str(text);
-        }
-    }
-
     /// Looks at the text before a hole, and whether that is enough. The error is a reference that is not known.
     pub(crate) fn decide(&mut self, class: AttributeClass) -> Result<bool, String> {
         if let UrlPrefix::Open(before) = self {
@@ -61,12 +91,16 @@ impl UrlPrefix {
         branches: impl IntoIterator<Item = UrlPrefix>,
         class: AttributeClass,
     ) -> Result<UrlPrefix, String> {
+        let mut joined = UrlPrefix::Fixed;
         for mut branch in branches {
+            if let UrlPrefix::Whole(_) = branch {
+                return Ok(branch);
+            }
             if !branch.decide(class)? {
-                return Ok(UrlPrefix::Unknown);
+                joined = UrlPrefix::Unknown;
             }
         }
-        Ok(UrlPrefix::Fixed)
+        Ok(joined)
     }
 }
 

@@ -22,6 +22,9 @@ struct WordLevel {
     is_list_of_tables: bool,
 }
 
+/// Words behind which a bracket holds tables, or a query.
+const BEFORE_TABLES: [&str; 3] = ["from", "join", "lateral"];
+
 /// The role of each token of a hole.
 pub(crate) fn roles(text: &str, tokens: &[SqlToken], hole: Range<usize>) -> Vec<WordRole> {
     let mut found = Vec::with_capacity(hole.len());
@@ -32,7 +35,9 @@ pub(crate) fn roles(text: &str, tokens: &[SqlToken], hole: Range<usize>) -> Vec<
         let is_first = levels.len() == 1;
         match token.kind {
             TokenKind::Mark(b'(' | b'[') => {
-                let is_call = at > 0 && own[at - 1].is_name();
+                let before_tables =
+                    |token: &SqlToken| BEFORE_TABLES.iter().any(|word| token.is_word(text, word));
+                let is_call = at > 0 && own[at - 1].is_name() && !before_tables(&own[at - 1]);
                 let role = WordRole { is_table: level.role.is_table && !is_call, ..level.role };
                 levels.push(WordLevel { role, is_list_of_tables: role.is_table });
             }
@@ -130,6 +135,32 @@ const STRUCTURE: [&str; 16] = [
 /// Whether a word without quotes, in lower case, is the grammar's.
 pub(crate) fn is_structure(word: &str) -> bool {
     keywords::is_keyword(word) || STRUCTURE.contains(&word)
+}
+
+/// Aggregates of PostgreSQL, with those whose names end with `agg`, and how some families begin.
+const AGGREGATES: [&str; 15] = [
+    "any_value",
+    "avg",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "bool_and",
+    "bool_or",
+    "count",
+    "every",
+    "grouping",
+    "max",
+    "min",
+    "mode",
+    "sum",
+    "variance",
+];
+const AGGREGATE_FAMILIES: [&str; 7] = ["corr", "covar_", "percentile_", "regr_", "stddev", "var_", "json_"];
+
+/// Whether a function may be an aggregate, by its name.
+pub(crate) fn is_aggregate(name: &str) -> bool {
+    let begins = || AGGREGATE_FAMILIES.iter().any(|family| name.starts_with(family));
+    AGGREGATES.contains(&name) || name.contains("agg") || begins()
 }
 
 /// The argument that `args.NAME` at a token means.
