@@ -993,3 +993,8 @@ create aggregate http.single(part text, place text) (
 comment on aggregate http.single(text, text) is 'The text of the only row; null without a row, an error that names the place with two';
 
 comment on function deploy.registration(text, text[]) is 'What a route, a query handler, a guard, a kind of jobs or a schedule is now; null if it is gone';
+
+create function deploy.note_page(path text, content text) returns void
+language c volatile strict
+as 'MODULE_PATHNAME', 'deploy_note_page_wrapper';
+comment on function deploy.note_page(text, text) is 'Takes a page of the deployment as it is, so that others which call it are compiled with it';

@@ -23,6 +23,14 @@ impl Application {
         application
     }
 
+    /// The same folder as it is, deployed to a platform of its own that has had nothing before.
+    pub fn fresh(&self) -> Application {
+        let fresh = Application { platform: Platform::start(), folder: tempfile::tempdir().unwrap() };
+        copy(self.folder.path(), fresh.folder.path());
+        fresh.ok("deploy");
+        fresh
+    }
+
     /// Writes a file.
     pub fn write(&self, path: &str, text: &str) {
         write(self.folder.path(), path, text);
@@ -75,6 +83,18 @@ impl Application {
     /// The schema, and what deployments have kept.
     pub fn dump(&self) -> String {
         dump(&self.platform, &["-n", "shop", "-n", "deploy"])
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            fs::create_dir(&target).unwrap();
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
     }
 }
 

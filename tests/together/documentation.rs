@@ -3,7 +3,8 @@
 //! - [`markdown`]: the parts of a document that are checked.
 //! - [`examples`]: runs fenced blocks. `sql` blocks are executed in their order in one database. In a `console`
 //!   block each line that begins with `$ ` is run by a shell, and what stands below it is compared with what
-//!   came; `…` stands for what varies. Other blocks are only shown.
+//!   came; `…` stands for what varies. A block whose fence names a file, such as `html pages/one.html`, is saved as that. Other blocks are only
+//!   shown.
 //! - [`reference`]: settings, functions, views, errors and limits.
 
 mod examples;
@@ -43,6 +44,11 @@ fn the_examples_of_the_http_page_answer_as_it_says() {
 #[test]
 fn the_examples_of_the_page_on_applications_answer_as_it_says() {
     run_examples("docs/applications.md");
+}
+
+#[test]
+fn the_examples_of_the_page_on_pages_answer_as_it_says() {
+    run_examples("docs/pages.md");
 }
 
 #[test]
@@ -139,6 +145,7 @@ fn links_between_documents_lead_somewhere() {
         "docs/http.md",
         "docs/jobs.md",
         "docs/limits.md",
+        "docs/pages.md",
         "docs/queue.md",
         "docs/queue-reference.md",
         "docs/schedules.md",

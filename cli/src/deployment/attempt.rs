@@ -267,8 +267,12 @@ pub(crate) fn note_left_out(
 
 /// Runs the files, routes and tests of a plan, and looks at the whole.
 pub(crate) fn run_files(files: &mut Files<'_, '_>, plan: &Plan) -> Result<Finished, Stop> {
+    files.note_pages()?;
     for path in &plan.migrations {
         files.run_one(path)?;
+    }
+    if !plan.migrations.is_empty() {
+        files.run_pages_again();
     }
     files.run_due()?;
     files.sweep()?;

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use cluster::postgres::Transaction;
+use folder::pages::is_page;
 use folder::plan::Change;
-use folder::{Folder, Kind, Plan};
+use folder::{Folder, Kind, Plan, pages};
 
 use super::locks::Locks;
 use super::report::Report;
@@ -51,11 +52,16 @@ impl<'a, 't> Files<'a, 't> {
         let is_due = |(path, change): &(&String, &Change)| {
             Kind::of(path) == Some(Kind::Code) && matches!(change, Change::New | Change::Changed)
         };
-        let due = plan.code.iter().filter(is_due).map(|(path, _)| path.clone()).collect();
+        let mut due: BTreeSet<String> =
+            plan.code.iter().filter(is_due).map(|(path, _)| path.clone()).collect();
+        let is_other = |(_, change): &(&String, &Change)| **change != Change::Unchanged;
+        let changed = plan.code.iter().filter(is_other).map(|(path, _)| path.clone()).collect();
+        due.extend(pages::callers(folder.texts(), &changed));
         let is_unchanged = |(_, change): &(&String, &Change)| **change == Change::Unchanged;
         let unchanged = plan.code.iter().filter(is_unchanged).map(|(path, _)| path.clone()).collect();
-        let says_of_all =
-            |path: &&String| Kind::of(path) == Some(Kind::Code) && says_of_all(&folder.files[*path].text);
+        let says_of_all = |path: &&String| {
+            Kind::of(path) == Some(Kind::Code) && !is_page(path) && says_of_all(&folder.files[*path].text)
+        };
         let of_all = folder.files.keys().filter(says_of_all).cloned().collect();
         Files {
             transaction,
@@ -88,6 +94,21 @@ impl<'a, 't> Files<'a, 't> {
     /// Has files of code run that have not changed.
     pub(crate) fn run_again(&mut self, paths: impl IntoIterator<Item = String>) {
         self.due.extend(paths.into_iter().filter(|path| Kind::of(path) == Some(Kind::Code)));
+    }
+
+    /// Tells the server all pages that have to run, as others are put together of them.
+    pub(crate) fn note_pages(&mut self) -> Result<(), Stop> {
+        for path in self.due.iter().filter(|path| is_page(path)) {
+            let text = self.text(path);
+            self.transaction.execute("select deploy.note_page($1, $2)", &[path, &text])?;
+        }
+        Ok(())
+    }
+
+    /// Has all pages run: a migration may have changed what they read, and a column that was renamed is not in their files.
+    pub(crate) fn run_pages_again(&mut self) {
+        let pages = self.folder.files.keys().filter(|path| is_page(path)).cloned();
+        self.due.extend(pages);
     }
 
     fn text(&self, path: &str) -> &'a str {

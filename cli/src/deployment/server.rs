@@ -5,6 +5,7 @@ use std::fmt;
 use cluster::postgres::types::ToSql;
 use cluster::postgres::{Client, GenericClient, Row, Transaction};
 use folder::Deployed;
+use folder::pages::is_page;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -121,6 +122,8 @@ impl FileError {
     pub(crate) fn describe(&self, path: &str, text: &str) -> String {
         let mut told = match text {
             "" => format!("{path}: {}", self.message),
+            // Lines of HTML are long.
+            _ if is_page(path) => format!("{path}:{}:{}: {}", self.line, self.column, self.message),
             _ => format!("{path}:{}: {}", self.line, self.message),
         };
         // Of a test the statement is told, where it is in the file.

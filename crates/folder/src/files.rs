@@ -7,14 +7,14 @@ use std::{fs, io};
 use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
 
-use crate::{Fault, Manifest, manifest, own, text};
+use crate::{Fault, Manifest, manifest, own, pages, text};
 
 /// What a file is for, which is where it is. In the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// `migrations/`: runs once, in the order of the numbers.
     Migration,
-    /// `functions/`, `views/` and `grants.sql`: runs when it has changed, in any order.
+    /// `functions/`, `views/`, `pages/` and `grants.sql`: runs when it has changed, in any order.
     Code,
     /// `routes.sql` and `jobs.sql`: the routes and the kinds of jobs that there shall be.
     Routes,
@@ -23,10 +23,11 @@ pub enum Kind {
 }
 
 /// Folders whose files are deployed, whatever folders are in them.
-pub const FOLDERS: [(&str, Kind); 4] = [
+pub const FOLDERS: [(&str, Kind); 5] = [
     ("migrations", Kind::Migration),
     ("functions", Kind::Code),
     ("views", Kind::Code),
+    (pages::FOLDER, Kind::Code),
     ("tests", Kind::Test),
 ];
 /// Files that are deployed beside them.
@@ -46,7 +47,10 @@ pub fn is_live_test(path: &str) -> bool {
 impl Kind {
     /// That of a file; none if it is not the deployment's.
     pub fn of(path: &str) -> Option<Kind> {
-        if !path.ends_with(".sql") {
+        if pages::is_page(path) {
+            return Some(Kind::Code);
+        }
+        if !path.ends_with(".sql") || path.starts_with("pages/") {
             return None;
         }
         let known = |places: &[(&str, Kind)], name: &str| {
@@ -88,6 +92,11 @@ pub struct Folder {
 }
 
 impl Folder {
+    /// The files, as paths with texts.
+    pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().map(|(path, file)| (path.as_str(), file.text.as_str()))
+    }
+
     /// SHA-256 of the paths and digests: two of the same files have the same. As the server computes it.
     pub fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
@@ -110,7 +119,12 @@ impl Folder {
                         "its name ends otherwise than with .sql: it would not be deployed; rename it",
                     ));
                 }
-                if path.ends_with(".sql") && !is_elsewhere(&path) {
+                if path.starts_with("pages/") {
+                    faults.push(Fault::of(
+                        &path,
+                        "a page ends with .html or .txt: rename it, or move it to another folder",
+                    ));
+                } else if path.ends_with(".sql") && !is_elsewhere(&path) {
                     faults.push(Fault::of(&path, OUTSIDE));
                 }
                 continue;
@@ -125,6 +139,7 @@ impl Folder {
                 Err(fault) => faults.push(fault),
             }
         }
+        faults.extend(pages::faults(files.iter().map(|(path, file)| (path.as_str(), file.text.as_str()))));
         if faults.is_empty() { Ok(Folder { manifest, files }) } else { Err(faults) }
     }
 }
@@ -149,7 +164,7 @@ fn ends_otherwise(path: &str) -> bool {
     is_sql && Kind::of(&format!("{}.sql", &path[..ending])).is_some()
 }
 
-const OUTSIDE: &str = "this is in none of migrations/, functions/, views/ and tests/, and is none of routes.sql, jobs.sql and grants.sql: it would not be deployed; move it";
+const OUTSIDE: &str = "this is in none of migrations/, functions/, views/, pages/ and tests/, and is none of routes.sql, jobs.sql and grants.sql: it would not be deployed; move it";
 
 fn read_manifest(folder: &Path) -> Result<Manifest, Fault> {
     let path = folder.join(manifest::FILE);
@@ -171,7 +186,8 @@ fn read_manifest(folder: &Path) -> Result<Manifest, Fault> {
 
 fn read_file(path: &str, place: &Path) -> Result<String, Fault> {
     let bytes = own::read(place).map_err(|error| Fault::of(path, format!("cannot read it: {error}")))?;
-    text::without_psql(path, &text::of_bytes(path, &bytes)?)
+    let text = text::of_bytes(path, &bytes)?;
+    if pages::is_page(path) { Ok(text) } else { text::without_psql(path, &text) }
 }
 
 /// All files below, with their paths; what begins with a dot, or ends with ~, is an editor's or git's.

@@ -4,6 +4,7 @@
 //! - [`text`]: the text of a file, whoever has saved it: line ends, byte order mark, what psql alone understands.
 //! - [`own`]: what is the folder's own, and is opened: no links, pipes or devices.
 //! - [`files`]: the files, by what they are for; [`places_in_text`]: where a statement of one is, a line, a character.
+//! - [`pages`]: files of HTML, which are put together of others.
 //! - [`plan`]: what has to run, beside what the database says has run.
 //! - [`seeds`]: files that fill tables; [`records`]: their rows, in small pieces.
 //! - [`squash`]: migrations that stand for others.
@@ -14,6 +15,7 @@ pub mod example;
 pub mod files;
 pub mod manifest;
 pub mod own;
+pub mod pages;
 pub mod places_in_text;
 pub mod plan;
 pub mod records;
@@ -34,22 +36,25 @@ pub struct Fault {
     pub path: String,
     /// The line, from 1; none if it is about the whole file.
     pub line: Option<usize>,
+    /// The character in the line, from 1; none if it is about the line.
+    pub column: Option<usize>,
     /// What is wrong, and the ways out.
     pub message: String,
 }
 
 impl Fault {
     pub(crate) fn of(path: &str, message: impl Into<String>) -> Fault {
-        Fault { path: path.to_owned(), line: None, message: message.into() }
+        Fault { path: path.to_owned(), line: None, column: None, message: message.into() }
     }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.path.as_str(), self.line) {
-            ("", _) => formatter.write_str(&self.message),
-            (path, Some(line)) => write!(formatter, "{path}:{line}: {}", self.message),
-            (path, None) => write!(formatter, "{path}: {}", self.message),
+        match (self.path.as_str(), self.line, self.column) {
+            ("", ..) => formatter.write_str(&self.message),
+            (path, Some(line), Some(column)) => write!(formatter, "{path}:{line}:{column}: {}", self.message),
+            (path, Some(line), None) => write!(formatter, "{path}:{line}: {}", self.message),
+            (path, None, _) => write!(formatter, "{path}: {}", self.message),
         }
     }
 }

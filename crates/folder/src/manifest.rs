@@ -41,7 +41,7 @@ impl Manifest {
     pub fn parse(text: &str) -> Result<Manifest, Fault> {
         let manifest: Manifest = toml::from_str(text).map_err(|error| {
             let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-            Fault { path: FILE.to_owned(), line, message: error.message().to_owned() }
+            Fault { line, ..Fault::of(FILE, error.message()) }
         })?;
         if !is_name(&manifest.name) {
             let message = format!(

@@ -7,12 +7,14 @@
 //! - [`ContentType`]: media type, charset and boundary of a `Content-Type` header.
 //! - [`cookie`]: reading `Cookie`, making `Set-Cookie`.
 //! - [`TrustedProxies`]: the client's address behind proxies.
+//! - [`accept`]: whether a client prefers HTML to JSON.
 //! - [`site`]: whether a page of another site has sent a request.
 //! - [`escape`]: text into HTML.
 //!
 //! Text must be UTF-8 without NUL, because PostgreSQL's text can hold nothing else. What is not is an error
 //! that names its field, never a replacement character.
 
+pub mod accept;
 pub mod body;
 mod content_type;
 pub mod cookie;

@@ -151,7 +151,8 @@ fn cookies_and_escapes() {
         assert!(cookie::pairs(&text).all(|(name, value)| !name.is_empty() && !value.contains(';')));
         let escaped = escape::html(&text);
         assert!(!escaped.contains(['<', '>', '"', '\'']));
-        let back = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")];
+        let back =
+            [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&#13;", "\r"), ("&amp;", "&")];
         assert_eq!(back.iter().fold(escaped.into_owned(), |all, (from, to)| all.replace(from, to)), text);
     }
 }

@@ -107,10 +107,9 @@ const PAGES: &[(&str, &str)] = &[
     ("{{ '{{' }}{{ \"for\" }}{{ json::text }}", "http.html_of('{{', \"for\", json::text)"),
     (
         "a\n  {{ if c }}  \n  b\n{{ -- remark }}\t{{ else }}\r\nc{{ -- d }}\n  {{ end }}\n  {{ x }}\n",
-        "http.html_of('a\n'::http.html, case when (c) then '  b\n'::http.html else 'c\n'::http.html end, '  '::http.html, x, \
-         '\n'::http.html)",
+        "http.html_of('a\n'::http.html, case when (c) then '  b\n'::http.html else 'c\n'::http.html end, '  '::http.html, x)",
     ),
-    ("{{ -- remark }} {{ x }}\n", "http.html_of(' '::http.html, x, '\n'::http.html)"),
+    ("{{ -- remark }} {{ x }}\n\n", "http.html_of(' '::http.html, x, '\n'::http.html)"),
     (
         "<a href=\"{{ x }}&copy b&#128;&#x41&amp=1&unknown&quest;&#xD800;\">",
         "http.html_of('<a href=\"'::http.html, http.attribute(http.safe_url(http.text_of(x, \
@@ -129,7 +128,7 @@ fn pages_become_this_sql() {
 fn pages_of_text_become_this_sql() {
     const TEXTS: &[(&str, &str)] = &[
         ("", "''::text"),
-        ("Hello <{{ x }}>\n", "http.text_of('Hello <'::text, x, '>\n'::text)"),
+        ("Hello <{{ x }}>\n", "http.text_of('Hello <'::text, x, '>'::text)"),
         (
             "{{ arguments: a int }}\n{{ for p in select 1 }}\n- {{ args.a }}\n{{ else }}\n{{ if c }}none{{ end }}\n{{ end }}\n",
             "http.text_of(coalesce((select string_agg(\"row body\".\"body\", '') from (select 1) as p, lateral (select http.text_of('- '::text, $1, '\n'::text) as \"body\") as \"row body\"), \

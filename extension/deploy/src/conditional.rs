@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use folder::Kind;
+use folder::pages::is_page;
 use session::authority::{rows_as_owner, value_as_owner};
 
 use super::application::{Application, Deployment};
@@ -60,7 +61,7 @@ pub(crate) fn files(deployment: &Deployment) -> Vec<String> {
         &[deployment.application.name.as_str().into(), deployment.number.into()],
         |row| Some((row.get::<String>(1).ok()??, row.get::<String>(2).ok()??, row.get::<String>(3).ok()??)),
     );
-    let of_code = texts.into_iter().filter(|(path, ..)| Kind::of(path) == Some(Kind::Code));
+    let of_code = texts.into_iter().filter(|(path, ..)| Kind::of(path) == Some(Kind::Code) && !is_page(path));
     let conditional = of_code.filter(|(_, digest, text)| {
         let known = KNOWN.with_borrow(|known| known.get(digest).copied());
         known.unwrap_or_else(|| {

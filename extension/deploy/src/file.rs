@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use batches::Batches;
 use folder::Kind;
 use folder::files::makes_no_objects;
+use folder::pages::is_page;
 use pg::entry::Call;
 use pg::guard::{PgError, unwind};
 use pg::refuse::{refuse, refuse_with_hint};
@@ -23,6 +24,7 @@ use super::conditional;
 use super::drops;
 use super::followed::Followed;
 use super::kept;
+use super::pages;
 use super::recorder::{self, Made, recorded};
 use super::removal::is_part;
 use super::rights;
@@ -120,6 +122,11 @@ impl File<'_> {
         Kind::of(self.path) == Some(Kind::Migration)
     }
 
+    /// Whether it is a page, whose text is no SQL.
+    pub(crate) fn is_page(&self) -> bool {
+        is_page(self.path)
+    }
+
     /// How it runs in batches, if it is a migration that does.
     pub(crate) fn batches(&self) -> Option<Batches> {
         match steps::of(self.text).filter(|_| self.is_migration())?.step {
@@ -171,6 +178,9 @@ impl File<'_> {
             self.refuse_unfit(&made);
         };
         let run = || {
+            if self.is_page() {
+                return pages::run(&self.deployment, self.path, self.text, look);
+            }
             as_deployer(application.owner, &application.schema, || match self.batches() {
                 Some(batches) => batch::run_all(self.text, &batches),
                 None => statements::run_each(self.text, using, look),
@@ -186,7 +196,8 @@ impl File<'_> {
         }
         let undone = rights::undo(application, Some(self.path), self.deployment.number)?;
         kept::keep_of_file(application, self.path);
-        let before = rights::is_about_rights(self.text).then(|| rights::now(application));
+        let is_about_rights = !self.is_page() && rights::is_about_rights(self.text);
+        let before = is_about_rights.then(|| rights::now(application));
         let (ran, made) = recorded(run);
         ran?;
         self.note_objects(&made);

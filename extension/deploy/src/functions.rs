@@ -20,6 +20,7 @@ use super::drift;
 use super::file::{File, descriptions, files_of, fingerprint, refuse_here};
 use super::kept;
 use super::new_values;
+use super::pages;
 use super::recorder::Made;
 use super::removal::{ToDrop, in_the_way, take_away};
 use super::rights;
@@ -64,7 +65,7 @@ sql_function!(
             refuse_with_hint(
                 PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
                 &format!("{path} is no file that is deployed"),
-                "Files in migrations/, functions/, views/ and tests/ are, and grants.sql, routes.sql and jobs.sql.",
+                "Files in migrations/, functions/, views/, pages/ and tests/ are, and grants.sql, routes.sql and jobs.sql.",
             );
         }
         application.lock();
@@ -95,6 +96,7 @@ sql_function!(
         rights::begin(&application);
         kept::begin();
         conditional::begin();
+        pages::library::forget();
         // What their files made goes, unless another file makes it.
         run_as_owner(
             "update deploy.object o set is_stale = true where o.application = $1 and o.path <> all ($2::text[])",
@@ -133,7 +135,8 @@ sql_function!(
         };
         let mut others = BTreeSet::new();
         let ran = file.run(using, &mut others).and_then(|made| {
-            if file.is_migration() || !statements::may_leave_out(file.text) || file.keep_left() {
+            let is_whole = file.is_migration() || file.is_page() || !statements::may_leave_out(file.text);
+            if is_whole || file.keep_left() {
                 return Ok(made);
             }
             // It has left out what was there because it had made that as another text. The next time it would leave out what it has made now.
@@ -159,9 +162,24 @@ sql_function!(
             new_values::allow();
         }
         file.keep_text();
-        let made_and = json!({ "made": descriptions(&file.deployment.application, &made), "rewritten": rewritten(&made),
+        let mut told = descriptions(&file.deployment.application, &made);
+        told.extend(pages::take_remarks());
+        let made_and = json!({ "made": told, "rewritten": rewritten(&made),
             "paths": others });
         call.give(made_and.to_string())
+    }
+);
+
+sql_function!(
+    /// `deploy.note_page(path, content)`
+    deploy_note_page_wrapper,
+    |call| {
+        let file = File::of(call);
+        if !file.is_page() {
+            refuse(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, &format!("{} is no page", file.path));
+        }
+        file.keep_text();
+        call.null()
     }
 );
 

@@ -13,6 +13,7 @@
 //! - [`steps`]: migrations that are no part of the transaction; [`step_state`]: how far they are, by the catalogs; [`batch`]: a statement that
 //!   runs in batches; [`outside`]: the functions by which a client runs them.
 //! - [`new_values`]: what was added to enums.
+//! - [`pages`]: files of HTML that become functions.
 //! - [`seeding`]: rows of files; [`seed_rows`]: how they are read and put into a table.
 //! - [`trial`]: a deployment that is only tried.
 //! - [`drift`]: what was changed by hand.
@@ -37,6 +38,7 @@ mod functions;
 mod kept;
 mod new_values;
 mod outside;
+mod pages;
 mod reading;
 pub mod recorder;
 mod removal;

@@ -52,7 +52,7 @@ pub(super) unsafe fn obstacle_of(function: Oid) -> Option<Obstacle> {
                 (!is_listed(function)).then_some(Obstacle::Stable(function))
             }
             // It notes what it takes, or takes of path and query string alone.
-            pg_sys::PROVOLATILE_STABLE if is_of_request(function) => None,
+            pg_sys::PROVOLATILE_STABLE if is_of_request(function) || is_of_values(function) => None,
             pg_sys::PROVOLATILE_STABLE if !IS_PARALLEL.get() && tells(function) => None,
             pg_sys::PROVOLATILE_STABLE => Some(Obstacle::Closed(function)),
             _ => Some(Obstacle::Volatile(function)),
@@ -79,15 +79,37 @@ unsafe fn is_plpgsql(language: Oid) -> bool {
     !name.is_null() && unsafe { CStr::from_ptr(name) } == c"plpgsql"
 }
 
-/// Whether a function is one of ours that takes a part of the request.
+/// Whether a function is one of ours that takes a part of the request, and notes it.
 unsafe fn is_of_request(function: Oid) -> bool {
-    const NAMES: [&CStr; 6] =
-        [c"header_value", c"cookie", c"query_value", c"query_values", c"path_value", c"is_given"];
+    const NAMES: [&CStr; 7] = [
+        c"header_value",
+        c"cookie",
+        c"query_value",
+        c"query_values",
+        c"path_value",
+        c"is_given",
+        c"url_with",
+    ];
+    // SAFETY: by contract.
+    unsafe { is_one_of_ours(function, &NAMES) }
+}
+
+/// Whether a function is one of ours that writes values of any types, as their output functions do, which are looked at by type.
+///
+/// # Safety
+/// Inside a guard and a transaction.
+pub(super) unsafe fn is_of_values(function: Oid) -> bool {
+    const NAMES: [&CStr; 6] = [c"html_of", c"text_of", c"attribute", c"format", c"url", c"url_with"];
+    // SAFETY: by contract.
+    unsafe { is_one_of_ours(function, &NAMES) }
+}
+
+unsafe fn is_one_of_ours(function: Oid, names: &[&CStr]) -> bool {
     // SAFETY: look-ups inside a transaction; null if it has gone.
     unsafe {
         let name = pg_sys::get_func_name(function);
         !name.is_null()
-            && NAMES.contains(&CStr::from_ptr(name))
+            && names.contains(&CStr::from_ptr(name))
             && is_ours(pg_sys::ProcedureRelationId, function)
     }
 }

@@ -11,6 +11,7 @@ use pg::list::{list_length, nth};
 use pg::version::{expression_tree_walker, is_json_expression};
 use pgrx::pg_sys::{self, List, Node, Oid, Plan};
 
+use super::effects::is_ours;
 use super::fixed_functions::{obstacle_of, set_parallel};
 use super::read_types::{look_at_arguments, look_at_equality, look_at_order};
 use super::recording::{Obstacle, blame, note};
@@ -256,9 +257,10 @@ callback! {
     }
 }
 
-/// What an aggregate calls is not named in the plan.
+/// What an aggregate calls is not named in the plan. Ours are of their arguments alone.
 fn look_at_aggregate(aggregate: Oid) {
-    if is_users(aggregate) {
+    // SAFETY: a look-up inside a transaction.
+    if is_users(aggregate) && !unsafe { is_ours(pg_sys::ProcedureRelationId, aggregate) } {
         blame(Obstacle::Aggregate(aggregate));
     }
 }

@@ -1,5 +1,5 @@
 //! Functions that no plan names, because PostgreSQL finds them by the types of values: comparisons of a type of a user's, by which it sorts, groups and
-//! searches, and casts to `json`, which `json_agg` and its kin look up.
+//! searches, casts to `json`, which `json_agg` and its kin look up, and output functions.
 //!
 //! A function of PostgreSQL's that takes a value of such a type takes one of any type: which of these it calls is not known, so all of them are looked
 //! at. What is declared IMMUTABLE is taken at its word, as everywhere.
@@ -8,7 +8,7 @@ use pg::catalog::is_users;
 use pg::list::{list_length, nth};
 use pgrx::pg_sys::{self, Node, Oid};
 
-use super::fixed_functions::obstacle_of;
+use super::fixed_functions::{is_of_values, obstacle_of};
 use super::read_conversions::{columns, types};
 use super::recording::{Obstacle, blame, is_in_the_way};
 
@@ -39,7 +39,7 @@ pub(super) unsafe fn look_at_arguments(node: *mut Node) {
             T_MinMaxExpr => (Oid::INVALID, (*node.cast::<pg_sys::MinMaxExpr>()).args),
             _ => return,
         };
-        if is_users(function) {
+        if is_users(function) && !is_of_values(function) {
             return;
         }
         for place in 0..list_length(arguments) {
@@ -94,8 +94,8 @@ unsafe fn obstacle_of_type(of_type: Oid) -> Option<Obstacle> {
     }
 }
 
-/// The functions by which values of a type are compared and made `json`; those that there are not are invalid.
-unsafe fn functions(of_type: Oid) -> [Oid; 4] {
+/// The functions by which values of a type are compared, made `json` and written; those that there are not are invalid.
+unsafe fn functions(of_type: Oid) -> [Oid; 5] {
     use pg_sys::{TYPECACHE_CMP_PROC, TYPECACHE_EQ_OPR, TYPECACHE_HASH_PROC};
     let mut to_json = Oid::INVALID;
     // SAFETY: look-ups, by the caller's contract.
@@ -107,7 +107,9 @@ unsafe fn functions(of_type: Oid) -> [Oid; 4] {
         }
         let wanted = TYPECACHE_EQ_OPR | TYPECACHE_CMP_PROC | TYPECACHE_HASH_PROC;
         let known = &*pg_sys::lookup_type_cache(of_type, wanted as i32);
-        [to_json, function_of(known.eq_opr), known.cmp_proc, known.hash_proc]
+        let (mut output, mut is_varlena) = (Oid::INVALID, false);
+        pg_sys::getTypeOutputInfo(of_type, &raw mut output, &raw mut is_varlena);
+        [to_json, function_of(known.eq_opr), known.cmp_proc, known.hash_proc, output]
     }
 }
 

@@ -47,11 +47,13 @@ impl<'p> Reader<'p> {
     pub(super) fn run(mut self, document: &Document) -> usize {
         let blocks = document.blocks();
         let mut ran = 0;
-        for block in blocks.iter().filter(|block| matches!(block.language, "sql" | "console")) {
+        for block in &blocks {
             let place = format!("{}:{}", document.name, block.line);
-            match block.language {
-                "sql" => self.execute(block, &place),
-                _ => self.type_in(block, &place),
+            match (block.language, block.language.split_once(' ')) {
+                ("sql", _) => self.execute(block, &place),
+                ("console", _) => self.type_in(block, &place),
+                (_, Some((_, path))) => self.save(block, path),
+                _ => continue,
             }
             ran += 1;
         }
@@ -66,6 +68,13 @@ impl<'p> Reader<'p> {
         }
         let open = "(select from queue.listener where port not in (select port from queue.listeners where bound is not null)) l";
         wait_for("what listens is bound", || self.platform.count(open) == 0);
+    }
+
+    /// Saves a block whose fence names a file, as its reader would.
+    fn save(&self, block: &Block<'_>, path: &str) {
+        let file = self.folder.path().join(path);
+        fs::create_dir_all(file.parent().expect("its folder")).expect("a folder");
+        fs::write(&file, &block.text).expect("a file");
     }
 
     /// A text with the ports that there are here.

@@ -48,14 +48,17 @@ pub(super) fn faults(told: &str) -> Vec<Fault<'_>> {
     faults
 }
 
-/// `path:3: message`, or `path: message`.
+/// `path:3: message`, `path:3:7: message`, or `path: message`.
 fn begins(line: &str) -> Option<(&str, &str)> {
     let (place, message) = line.split_once(": ")?;
-    let path = match place.rsplit_once(':') {
-        Some((path, number)) if number.parse::<usize>().is_ok() => path,
-        _ => place,
+    let without_number = |place: &'_ str| match place.rsplit_once(':') {
+        Some((path, number)) if number.parse::<usize>().is_ok() => path.len(),
+        _ => place.len(),
     };
-    (path.ends_with(".sql") || path.ends_with(".toml")).then_some((place, message))
+    let path = &place[..without_number(place)];
+    let path = &path[..without_number(path)];
+    let endings = [".sql", ".toml", ".html", ".txt"];
+    endings.iter().any(|ending| path.ends_with(ending)).then_some((place, message))
 }
 
 /// `>    2 | text`.
