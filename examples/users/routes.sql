@@ -4,7 +4,7 @@
 
 -- One statement over the relation request; the first row it returns is the response. This is the example as
 -- published. Do not copy its Hello: the name goes into the HTML as it is, and a user who calls himself
--- <script> owns the page. The route below does it right, with http.escape().
+-- <script> owns the page. The route below does it right: a page escapes what is no HTML.
 select http.handle($$
   select http.response(headers => array[http.header('content-type', 'text/html')],
                        body => 'Hello, <b>' || users.name || '</b>!'), 1 as priority
@@ -17,5 +17,5 @@ select http.handle($$
   order by priority desc
 $$, name => 'users');
 
--- A route calls a function.
+-- A route calls a function, which a page is.
 select http.route('GET', '/users/{handle}/card', 'user_card');

@@ -41,7 +41,7 @@ pub(crate) enum Addition {
         #[arg(long, value_name = "FOLDER", default_value = ".")]
         app: PathBuf,
     },
-    /// Add a page: a function that returns HTML, its route, a test.
+    /// Add a page of HTML, its route, a test.
     Page {
         /// Its path, without the slash.
         #[arg(value_name = "NAME")]

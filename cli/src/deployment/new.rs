@@ -49,9 +49,9 @@ fn add(addition: &Addition) -> Result<()> {
             write(app, &path, &text)
         }
         Addition::Page { name, app } => {
-            target::read(app)?;
-            let page = additions::page(name).map_err(Failure::Said)?;
-            for (path, text) in [&page.function, &page.test] {
+            let files = target::read(app)?.files;
+            let page = additions::page(&files, name).map_err(Failure::Said)?;
+            for (path, text) in [&page.page, &page.test] {
                 write(app, path, text)?;
             }
             let routes = app.join(ROUTES);

@@ -325,7 +325,7 @@ fn migrations_and_pages_are_added_and_work() {
     assert_eq!(made.trim(), "notes/migrations/002-add-stars.sql");
     let made = platform.ok(&["new", "page", "about-us", "--app", "notes"]);
     assert!(
-        made.contains("notes/functions/about_us.sql") && made.contains("notes/tests/about_us.sql"),
+        made.contains("notes/pages/about-us.html") && made.contains("notes/tests/about_us.sql"),
         "{made}"
     );
     let again = platform.run(&["new", "page", "about-us", "--app", "notes"]);
@@ -343,5 +343,5 @@ fn migrations_and_pages_are_added_and_work() {
         told.contains("migrations/002-add-stars.sql  ran") && told.contains("tests/about_us.sql  passed"),
         "{told}"
     );
-    assert!(answer(platform.ask("/about-us")).contains("<h1>about-us</h1>"));
+    assert!(answer(platform.ask("/about-us")).contains("Hello, world!"));
 }

@@ -7,7 +7,7 @@ use crate::Platform;
 use crate::dev::Dev;
 use crate::webdriver::Browser;
 
-const ENTRIES: &str = "functions/entries.sql";
+const ENTRIES: &str = "pages/entries.html";
 
 /// Where pictures for the documentation go, if somebody wants them: `HOWDAH_PICTURES=docs/pictures`, from the repository's folder.
 fn picture(browser: &Browser, name: &str) {
@@ -43,13 +43,13 @@ fn a_page_shows_each_save_and_what_is_wrong_by_itself() {
 
     let file = dev.platform.folder.path().join("guestbook").join(ENTRIES);
     let text = fs::read_to_string(&file).unwrap();
-    dev.save(ENTRIES, &text.replace("from entry)", "from entri)"));
-    let line = 1 + text.lines().position(|line| line.contains("from entry)")).unwrap();
+    dev.save(ENTRIES, &text.replace("from entry offset", "from entri offset"));
+    let line = 1 + text.lines().position(|line| line.contains("from entry offset")).unwrap();
     let shown = browser.shows("relation \"entri\" does not exist", "Hello, world");
-    assert!(shown.contains(&format!("{ENTRIES}:{line}")) && shown.contains("from entri)"), "{shown}");
+    assert!(shown.contains(&format!("{ENTRIES}:{line}")) && shown.contains("from entri offset"), "{shown}");
     picture(&browser, "error.png");
     // Another mistake, and then none.
-    dev.save(ENTRIES, &text.replace("from entry)", "from entries)"));
+    dev.save(ENTRIES, &text.replace("from entry offset", "from entries offset"));
     browser.shows("relation \"entries\" does not exist", "entri\"");
     dev.save(ENTRIES, &text.replace("<button>Sign", "<button>Write"));
     let shown = browser.shows("Ada: Hello, world", "does not exist");

@@ -489,7 +489,7 @@ fn a_folder_with_a_manifest_is_deployed_and_status_shows_it() {
         (Some("notes"), Some(1)),
         "{here}"
     );
-    platform.query("create role ada superuser; create role eve login; alter function notes.entries() cost 7");
+    platform.query("create role ada superuser; create role eve login; alter function notes.entries cost 7");
     let folder = platform.query("select current_setting('unix_socket_directories')");
     let there = |user: &str| {
         let to = format!("host={folder} user={user} dbname=app");

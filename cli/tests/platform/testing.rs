@@ -67,7 +67,7 @@ fn tests_run_on_copies_and_say_what_differs_in_lines_tap_and_junit() {
     let notes = Notes::new();
     let told = notes.passes(&["--coverage"]);
     assert!(told.contains("ok      tests/pages.sql") && told.contains("1 passed"), "{told}");
-    assert!(told.contains("Tests have asked 2 of 2 routes"), "{told}");
+    assert!(told.contains("Tests have asked 2 of 3 routes"), "{told}");
     notes.write(
         "tests/count.sql",
         "insert into entry (author, message) values ('Ada', 'One');\nselect count(*) = 2 from entry;\n",

@@ -35,32 +35,40 @@ fn digits(path: &str) -> Option<usize> {
     Some(name.bytes().take_while(u8::is_ascii_digit).count())
 }
 
-/// A page: a function that returns HTML, its route, a test.
+/// A page, its route, a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Path and text of the function.
-    pub function: (String, String),
+    /// Path and text of the page.
+    pub page: (String, String),
     /// Path and text of the test.
     pub test: (String, String),
-    /// What `routes.sql` gets.
+    /// The line that `routes.sql` gets.
     pub route: String,
 }
 
-/// A page of this name.
+/// A page of this name, in the layout if the application has one.
 ///
 /// # Errors
 /// What is wrong with the name.
-pub fn page(name: &str) -> Result<Page, String> {
-    let (function, path) = (word(name, '_')?, word(name, '-')?);
+pub fn page(files: &BTreeMap<String, File>, name: &str) -> Result<Page, String> {
+    let path = word(name, '-')?;
+    let file = format!("pages/{path}.html");
+    let function = ::pages::name_of(&file).map_err(|fault| fault.to_string())?.function;
+    let has_layout = files.contains_key("pages/layout.html");
+    let around = if has_layout {
+        format!("{{{{ layout: layout(title => '{path}') }}}}\n")
+    } else {
+        format!("<!doctype html>\n<title>{path}</title>\n")
+    };
     let text = format!(
-        "-- The page /{path}. An argument takes the value of its name in the query, or in the route's path.
-create function {function}() returns http.html language sql stable
-return '<!doctype html><title>{path}</title><h1>{path}</h1>';
+        "{{{{ -- The page /{path}. An argument takes the value of its name in the query, or in the route's path. }}}}
+{{{{ arguments: name text default 'world' }}}}
+{around}<p>Hello, {{{{ name }}}}!
 "
     );
     let test = format!("select status = 200 from http.call('GET', '/{path}');\n");
     Ok(Page {
-        function: (format!("functions/{function}.sql"), text),
+        page: (file, text),
         test: (format!("tests/{function}.sql"), test),
         route: format!("select http.route('GET', '/{path}', '{function}');\n"),
     })
@@ -108,15 +116,21 @@ mod tests {
             assert_eq!(migration(&files(known), name).map(|(path, _)| path), Ok(path.to_owned()));
         }
         for name in ["", "../x", "1", "x/y", "é", &"x".repeat(51)] {
-            assert!(migration(&files(&[]), name).is_err() && page(name).is_err(), "{name}");
+            assert!(migration(&files(&[]), name).is_err() && page(&files(&[]), name).is_err(), "{name}");
         }
     }
 
     #[test]
-    fn a_page_has_a_function_a_route_and_a_test() {
-        let page = page("order-list").unwrap();
-        assert_eq!(page.function.0, "functions/order_list.sql");
-        assert_eq!(page.route, "select http.route('GET', '/order-list', 'order_list');\n");
-        assert_eq!(page.test.0, "tests/order_list.sql");
+    fn a_page_has_a_file_a_route_and_a_test_and_stands_in_the_layout() {
+        let one = page(&files(&[]), "order-list").unwrap();
+        assert_eq!(one.page.0, "pages/order-list.html");
+        assert_eq!(one.route, "select http.route('GET', '/order-list', 'order_list');\n");
+        assert_eq!(one.test.0, "tests/order_list.sql");
+        let framed = page(&files(&["pages/layout.html"]), "order-list").unwrap();
+        assert!(framed.page.1.contains("{{ layout: layout(title => 'order-list') }}"), "{}", framed.page.1);
+        for made in [one, framed] {
+            assert!(::pages::read(&made.page.0, &made.page.1).is_ok(), "{}", made.page.1);
+        }
+        assert!(page(&files(&[]), "select").is_err());
     }
 }

@@ -8,8 +8,10 @@ pub fn files(name: &str) -> Vec<(String, String)> {
     vec![
         of("howdah.toml", MANIFEST),
         of("migrations/001-entry.sql", MIGRATION),
-        of("functions/entries.sql", ENTRIES),
         of("functions/add_entry.sql", ADD_ENTRY),
+        of("pages/layout.html", LAYOUT),
+        of("pages/entries.html", ENTRIES),
+        of("pages/entry-line.html", ENTRY_LINE),
         of("routes.sql", ROUTES),
         of("tests/pages.sql", TESTS),
         of("README.md", README),
@@ -37,17 +39,39 @@ create table entry (
 grant select, insert on entry to howdah_web;
 ";
 
-const ENTRIES: &str = r#"-- The page. Files here run again when their text changes.
-create function entries() returns http.html language sql stable
-return '<!doctype html><title>{name}</title><h1>{name}</h1>
-  <form method="post" action="/entries">
-    <p><input name="author" placeholder="Your name" required>
-    <p><textarea name="message" placeholder="Your message" required></textarea>
-    <p><button>Sign</button>
-  </form>' || coalesce((
-    select string_agg(
-      format('<p><b>%s</b>: %s</p>', http.escape(author), http.escape(message)), '' order by id desc)
-    from entry), '');
+const LAYOUT: &str = r#"{{ -- The frame around each page. }}
+{{ arguments: title text, body http.html }}
+<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{{ title }}</title>
+<h1><a href="/">{{ title }}</a></h1>
+{{ body }}
+</html>
+"#;
+
+const ENTRIES: &str = r#"{{ -- The page. It is the function entries(page), which PostgreSQL plans; what comes out of the database is escaped. }}
+{{ arguments: page integer default 1 }}
+{{ layout: layout(title => '{name}') }}
+<form method="post" action="/entries">
+  <p><input name="author" placeholder="Your name" required>
+  <p><textarea name="message" placeholder="Your message" required></textarea>
+  <p><button>Sign</button>
+</form>
+{{ for e in select * from entry order by id desc limit 20 offset (args.page - 1) * 20 }}
+{{ entry_line(e) }}
+{{ else }}
+<p>Nobody yet.</p>
+{{ end }}
+{{ if exists (select from entry offset args.page * 20) }}
+<p><a href="{{ http.url_with('page', args.page + 1) }}">Older ones</a></p>
+{{ end }}
+"#;
+
+const ENTRY_LINE: &str = r#"{{ -- A part: a page that other pages call. }}
+{{ arguments: e entry }}
+<p><b>{{ e.author }}</b>: {{ e.message }}</p>
 "#;
 
 const ADD_ENTRY: &str =
@@ -62,6 +86,7 @@ end;
 const ROUTES: &str =
     "-- The routes that there shall be. One that is taken out here goes with the next deployment.
 -- try: curl localhost:9000/entries
+select http.route('GET', '/', 'entries');
 select http.route('GET', '/entries', 'entries');
 select http.route('POST', '/entries', 'add_entry');
 ";
@@ -83,7 +108,7 @@ const IGNORED: &str = ".howdah\n";
 
 const README: &str = "# {name}
 
-    howdah dev                # http://127.0.0.1:9000/entries: each save is live, until Ctrl-C
+    howdah dev                # http://127.0.0.1:9000: each save is live, until Ctrl-C
     howdah test               # what tests/ says, on copies
     howdah up --detach        # a private PostgreSQL that stays
     howdah plan               # what would change in it

@@ -38,9 +38,11 @@ enum Kind {
     Statistics,
     Grant,
     Operator,
+    /// A file of HTML.
+    Page,
 }
 
-const KINDS: [Kind; 17] = [
+const KINDS: [Kind; 19] = [
     Kind::Enum,
     Kind::Composite,
     Kind::Domain,
@@ -58,6 +60,9 @@ const KINDS: [Kind; 17] = [
     Kind::Statistics,
     Kind::Grant,
     Kind::Operator,
+    // Twice as often: they are put together of each other.
+    Kind::Page,
+    Kind::Page,
 ];
 
 /// An object that a file makes.
@@ -143,8 +148,11 @@ impl World {
         let object = Object {
             kind,
             number,
-            file: if kind == Kind::Grant { "grants.sql" } else { FILES[random.usize(..FILES.len())] }
-                .to_owned(),
+            file: match kind {
+                Kind::Grant => "grants.sql".to_owned(),
+                Kind::Page => format!("pages/page_{number}.html"),
+                _ => FILES[random.usize(..FILES.len())].to_owned(),
+            },
             variant: random.u32(..6),
             table,
             column: random.u32(..2),
@@ -181,7 +189,7 @@ impl World {
                 format!("{} written otherwise", self.objects[place].name())
             }
             9 | 10 if !self.objects.is_empty() => {
-                if self.objects[place].kind != Kind::Grant {
+                if !matches!(self.objects[place].kind, Kind::Grant | Kind::Page) {
                     self.objects[place].file = FILES[random.usize(..FILES.len())].to_owned();
                 }
                 format!("{} moved", self.objects[place].name())
@@ -189,7 +197,7 @@ impl World {
             11 if !self.objects.is_empty() => {
                 let from = self.objects[place].file.clone();
                 let to = format!("functions/renamed_{}.sql", self.number());
-                if self.objects[place].kind == Kind::Grant {
+                if matches!(self.objects[place].kind, Kind::Grant | Kind::Page) {
                     return "nothing".into();
                 }
                 self.objects
@@ -374,8 +382,31 @@ impl World {
                     ["@@+", "##-", "@#@"][variant as usize % 3]
                 )
             }
+            Kind::Page => self.page(object, table, column),
             _ => return self.hung_on_table(object, table, column),
         })
+    }
+
+    /// HTML with rows of a table, and parts.
+    fn page(&self, object: &Object, table: &str, column: &str) -> String {
+        let variant = object.variant;
+        let part = self.used(object, &[Kind::Page]).filter(|_| variant.is_multiple_of(2));
+        let part = part.map(|part| format!("{{{{ {part}() }}}}")).unwrap_or_default();
+        let function = self.used(object, &[Kind::Function]).filter(|_| variant == 3);
+        let function = function.map(|function| format!("{{{{ {function}(1) }}}}")).unwrap_or_default();
+        let from = self.used(object, &[Kind::View, Kind::ViewOfView]).filter(|_| variant > 3);
+        let (from, column) = match from {
+            Some(view) => (view, "id"),
+            None => (table.to_owned(), column),
+        };
+        let arguments = match variant {
+            1 => "{{ arguments: n integer default 2 }}\n",
+            2 => "{{ arguments: n integer default 2, m text default 'x' }}\n",
+            _ => "",
+        };
+        format!(
+            "{arguments}<p title=\"{variant}\">{part}{function}{{{{ for r in select * from {from} order by id }}}}<b>{{{{ r.{column} }}}}</b>{{{{ else }}}}none{{{{ end }}}}</p>"
+        )
     }
 
     /// The same for what hangs on a table.
