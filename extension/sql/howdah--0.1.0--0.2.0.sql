@@ -726,32 +726,6 @@ begin
 end
 $body$;
 
-create or replace function deploy.unregister_gone(application text, path text, owner text) returns setof text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $body$
-declare
-  gone record;
-begin
-  for gone in
-    with noted as materialized (
-      select d.type, d.names, deploy.label(d) as label from deploy.object d
-      where d.application = unregister_gone.application
-        and (unregister_gone.path is null and d.is_stale or d.path = unregister_gone.path))
-    select g.type, g.names, n.label
-    from noted n join deploy.registered g on g.type = n.type and g.names = n.names and g.owner = unregister_gone.owner
-    where unregister_gone.path is not null or not exists (
-      select from deploy.object again
-      where again.application = unregister_gone.application and again.type = n.type and again.names = n.names and not again.is_stale)
-    -- A kind last: with it go its schedules.
-    order by array_position(array['route', 'handler', 'guard', 'schedule', 'job'], g.type), g.names
-  loop
-    perform deploy.unregister(gone.type, gone.names, false);
-    return next gone.label;
-  end loop;
-end
-$body$;
-
 create or replace function deploy.unregister_all(application text) returns void
 language sql volatile
 set search_path = pg_catalog, pg_temp

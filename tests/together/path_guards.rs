@@ -62,6 +62,11 @@ fn a_guard_is_asked_before_anything_answers() {
             assert!(!stranger.text().contains("page") && !clerk.text().contains("page"));
         }
     }
+    // Nor does a page of another site tell a route from nothing.
+    let elsewhere = |path: &str| {
+        platform.connect().request("POST", path, &[("sec-fetch-site", "cross-site")], b"").status
+    };
+    assert_eq!((elsewhere("/admin/items/1"), elsewhere("/admin/nothing")), (403, 403));
     // Only the boss has changed something: by POST to three items, and to any by each method but GET, HEAD and OPTIONS.
     assert_eq!(platform.count("seen"), 8);
     assert_eq!(ask(&platform, "GET", "/admin/items/1", Some("boss")).text(), "item 1");
@@ -180,6 +185,14 @@ fn a_guard_that_fails_or_is_gone_refuses_everything() {
     }
     // One of the same name says neither yes nor no.
     platform.sql("create function goes() returns boolean language sql stable return null::boolean");
+    for path in ["/admin", "/admin/nothing"] {
+        assert_eq!(ask(&platform, "GET", path, Some("boss")).status, 500, "{path}");
+    }
+    // Nor does one that is not called.
+    platform.sql(
+        "create function late(key text default null) returns http.response language sql stable return http.response('no', 418);
+         select http.guard('/admin', 'late'); alter function late(text) strict",
+    );
     for path in ["/admin", "/admin/nothing"] {
         assert_eq!(ask(&platform, "GET", path, Some("boss")).status, 500, "{path}");
     }
@@ -322,11 +335,13 @@ fn http_call_asks_guards_too_and_unfit_ones_are_refused() {
     assert_eq!(called(", array[http.header('cookie', 'session=boss')]").as_deref(), Some("200"));
     platform.sql(
         "create function yes() returns boolean language sql stable return true;
+         create function hushed(key text default null) returns http.response language sql stable strict return http.response('no', 403);
          create function many() returns setof http.response language sql stable return http.response('x');",
     );
     for (call, told) in [
         ("http.guard('/admin', 'yes')", "is no guard: it returns neither http.response nor void"),
         ("http.guard('/admin', 'many')", "is no guard"),
+        ("http.guard('/admin', 'hushed')", "it is STRICT"),
         ("http.guard('/admin', 'page')", "is no guard"),
         ("http.guard('/admin/', 'only_admins')", "no slash at its end"),
         ("http.guard('admin', 'only_admins')", "begins with a slash"),
@@ -371,6 +386,9 @@ fn an_application_guards_what_is_its_own() {
     refused("one_owner", "http.guard('/two/1', 'one.no')");
     platform.sql("set role two_owner; select http.guard('/two', 'two.no')");
     assert_eq!(ask(&platform, "GET", "/two/1", None).status, 403);
+    let many = "set role two_owner; select http.guard('/two/' || n, 'two.no') from generate_series(1, 100) n";
+    let error = platform.session().batch_execute(many).expect_err("an error");
+    assert!(format!("{error:?}").contains("has 100 guards already"), "{error:?}");
 }
 
 #[test]

@@ -110,12 +110,21 @@ fn make(page: &PageFile, compiled: &CompiledPage, plain: &PageStatement, after: 
         // With calls it is as right, only slower.
         // The function is noted already.
         let again = |text: &str| recorder::unrecorded(|| statements::run_each(text, Use::Replace, after));
-        let parts = attempted(|| again(&expanded.text));
-        if parts.is_err() && volatility == PageVolatility::Volatile {
+        let Err(error) = attempted(|| again(&expanded.text)) else { return };
+        // Locks, cancels and the like are no matter of the text.
+        if !is_of_text(&error) {
+            unwind(error);
+        }
+        if volatility == PageVolatility::Volatile {
             let plain = PageStatement::of(page, &compiled.plain, volatility);
             again(&plain.text);
         }
     }
+}
+
+/// Whether an error is of what a statement says: its names, types, subqueries and size.
+fn is_of_text(error: &PgError) -> bool {
+    [b"42", b"0A", b"54", b"22", b"21"].iter().any(|class| error.sqlstate.starts_with(*class))
 }
 
 fn note(remark: String) {

@@ -333,6 +333,11 @@ impl Function {
             || (self.shape(types) == plan.shape && (plan.origin == Origin::Call || self.returns_as_is(base)))
     }
 
+    /// Whether it is not called if an argument is null.
+    pub(crate) fn is_strict(&self) -> bool {
+        self.strict
+    }
+
     /// Whether it returns a set.
     pub(crate) fn returns_set(&self) -> bool {
         self.returns_set

@@ -14,6 +14,7 @@ use super::endpoint::{Endpoint, Plans};
 use super::error_context::ErrorContext;
 use super::function::Function;
 use super::mishap::{Mishap, elsewhere};
+use super::other_site::refuse_from_elsewhere;
 use super::receiver::Answer;
 use super::recording::{self, Obstacle};
 use super::run::Job;
@@ -34,12 +35,17 @@ pub(crate) fn of_path<'g>(guards: &'g mut [PathGuard], path: &str) -> Vec<&'g mu
     above.map(|guard| &mut guard.endpoint).collect()
 }
 
-/// Why a function guards nothing: what it returns says neither yes nor no.
+/// Why a function guards nothing: what it returns says neither yes nor no, or it may not be called at all, which would be a yes.
 pub fn obstacle(function: &Function) -> Option<String> {
     let says = is_response(function.result()) || function.result() == VOIDOID;
-    (!says || function.returns_set()).then(|| {
-        format!("{} is no guard: it returns neither http.response nor void", function.qualified_name())
-    })
+    let why = if !says || function.returns_set() {
+        "it returns neither http.response nor void"
+    } else if function.is_strict() && !function.arguments().is_empty() {
+        "it is STRICT, and a null argument would let everybody in"
+    } else {
+        return None;
+    };
+    Some(format!("{} is no guard: {why}", function.qualified_name()))
 }
 
 impl Job<'_, '_> {
@@ -162,6 +168,8 @@ impl Job<'_, '_> {
     /// As for [`Job::run`].
     pub(crate) unsafe fn pass_guards_of_nothing(&mut self) -> Result<Option<Answer>, Problem> {
         let Some(inner) = self.path_guards.pop() else { return Ok(None) };
+        // As at a route: who sends what no route takes learns nothing either.
+        refuse_from_elsewhere(self.request)?;
         // SAFETY: by contract.
         let answer = unsafe { self.run(inner, &[])? };
         let is_void = match &inner.plans {

@@ -117,7 +117,6 @@ unsafe fn volatile_of(node: *mut Node) -> Option<Oid> {
             }
             NodeTag::T_Aggref => (*node.cast::<pg_sys::Aggref>()).aggfnoid,
             NodeTag::T_WindowFunc => (*node.cast::<pg_sys::WindowFunc>()).winfnoid,
-            NodeTag::T_NextValueExpr => return Some((*node.cast::<pg_sys::NextValueExpr>()).seqid),
             _ => return None,
         }
     };

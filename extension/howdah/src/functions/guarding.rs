@@ -9,7 +9,8 @@ use request::function::Function;
 use request::path_guards::obstacle;
 use router::{check_prefix, is_below, may_be_below};
 use session::authority::{
-    check_role, function_name, has_rights_of, is_admin, name_of, refuse_restricted, rows_as_owner, with_path,
+    check_role, function_name, has_rights_of, is_admin, name_of, refuse_restricted, rows_as_owner,
+    value_as_owner, with_path,
 };
 
 use super::registering::{
@@ -35,6 +36,7 @@ sql_function!(
         let former = check_guard_owner(prefix);
         if former.as_ref() != Some(&owner) {
             check_others(prefix);
+            check_count(&owner);
         }
         register(
             &format!("guard {prefix}"),
@@ -74,7 +76,7 @@ fn check_result(function: &Function) {
         refuse_with_hint(
             PgSqlErrorCode::ERRCODE_INVALID_FUNCTION_DEFINITION,
             &reason,
-            "Let it return http.response: null for a request that may pass, and the answer to one that may not. Or let it return void, and raise.",
+            "Let it return http.response: null for a request that may pass, and the answer to one that may not. Or let it return void, and raise. Leave STRICT out.",
         );
     }
 }
@@ -86,6 +88,22 @@ fn check_guard_owner(prefix: &str) -> Option<String> {
         &[prefix.into()],
         &format!("guard {prefix}"),
     )
+}
+
+/// Guards of one application at most: each request looks at all of them.
+const MOST: i64 = 100;
+
+/// An error if an application has as many guards as it may.
+fn check_count(owner: &str) {
+    let count =
+        || value_as_owner::<i64>("select count(*) from http.guarded g where g.owner = $1", &[owner.into()]);
+    if !is_admin() && count().is_some_and(|count| count >= MOST) {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            &format!("{owner} has {MOST} guards already"),
+            "Let one guard stand above several paths.",
+        );
+    }
 }
 
 /// An error if the guard would look at requests to routes, or stand above or below guards, of somebody whose rights the current user has not.
