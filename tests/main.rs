@@ -78,6 +78,7 @@ mod together {
     mod moving_literals;
     mod other_sites;
     mod out_of_memory;
+    mod page_routes;
     mod pages;
     mod parsed_bodies;
     mod path_guards;

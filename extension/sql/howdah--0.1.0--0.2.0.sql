@@ -5,6 +5,12 @@
 alter table http.route add column takes_other_sites boolean not null default false;
 comment on column http.route.takes_other_sites is
   'Whether pages of other sites may send it requests other than GET and HEAD';
+alter table http.route add column is_page boolean not null default false;
+comment on table http.route is 'Routes and pages; change them by http.route() and http.unroute(), http.page() and http.unpage()';
+comment on column http.route.is_page is
+  'Whether it answers those alone who prefer HTML, where a route has the same method and pattern; without one it answers everybody';
+alter table http.route drop constraint route_pkey;
+alter table http.route add primary key (method, pattern, is_page);
 
 create table http.guarded (
   prefix text not null primary key,
@@ -24,6 +30,20 @@ create trigger changed after insert or update or delete or truncate on http.guar
 for each statement execute function http.configuration_changed();
 alter table http.guarded enable always trigger changed;
 select pg_catalog.pg_extension_config_dump('http.guarded', '');
+
+create function http.page(
+  method text, pattern text, function text, role text default 'howdah_web',
+  search_path text default http.registration_path())
+returns void
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_page';
+comment on function http.page(text, text, text, text, text) is
+  'Lets a function answer who prefers HTML, browsers that is, where the route of the same method and pattern answers programs; without one it answers all';
+
+create function http.unpage(method text, pattern text) returns boolean
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_unpage';
+comment on function http.unpage(text, text) is 'Removes a page; false if there is none';
 
 create function http.cross_site(method text, pattern text, takes boolean default true) returns void
 language c volatile
@@ -45,10 +65,12 @@ as 'MODULE_PATHNAME', 'howdah_unguard';
 comment on function http.unguard(text) is 'Removes a guard; false if there is none';
 
 revoke all on function
-  http.cross_site(text, text, boolean), http.guard(text, text, text, text), http.unguard(text)
+  http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean),
+  http.guard(text, text, text, text), http.unguard(text)
 from public;
 grant execute on function
-  http.cross_site(text, text, boolean), http.guard(text, text, text, text), http.unguard(text)
+  http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean),
+  http.guard(text, text, text, text), http.unguard(text)
 to howdah_admin;
 grant select on http.guarded to howdah_admin;
 do $body$
@@ -57,7 +79,7 @@ declare
 begin
   for app in select a.* from deploy.application a loop
     execute pg_catalog.format(
-      'grant execute on function http.cross_site(text, text, boolean), http.guard(text, text, text, text), http.unguard(text) to %s', app.owner);
+      'grant execute on function http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean), http.guard(text, text, text, text), http.unguard(text) to %s', app.owner);
   end loop;
 end
 $body$;
@@ -156,7 +178,7 @@ begin
       select from deploy.object again
       where again.application = unregister_gone.application and again.type = n.type and again.names = n.names and not again.is_stale)
     -- A kind last: with it go its schedules.
-    order by array_position(array['route', 'handler', 'guard', 'schedule', 'job'], g.type), g.names
+    order by array_position(array['route', 'page', 'handler', 'guard', 'schedule', 'job'], g.type), g.names
   loop
     perform deploy.unregister(gone.type, gone.names, false);
     return next gone.label;
@@ -514,7 +536,7 @@ as $body$
   code as materialized (
     select row_number() over () as id, o as noted, o.is_stale, a.classid as class, a.objid as number, o.names[1] as schema_name
     from deploy.object o cross join lateral deploy.address(o.type, o.names, o.arguments) a
-    where o.application = described.application and o.type not in ('route', 'handler', 'guard', 'job', 'schedule')),
+    where o.application = described.application and o.type not in ('route', 'page', 'handler', 'guard', 'job', 'schedule')),
   now as materialized (
     select d.*, true as is_own from app cross join lateral deploy.describe(app.schema_name) d
     union all
@@ -542,7 +564,7 @@ as $body$
   from code c left join digest d on d.id = c.id
   union all
   select o, null, deploy.registration(o.type, o.names)
-  from deploy.object o where o.application = described.application and o.type in ('route', 'handler', 'guard', 'job', 'schedule')
+  from deploy.object o where o.application = described.application and o.type in ('route', 'page', 'handler', 'guard', 'job', 'schedule')
   union all
   select null, s.object, case when length(t.definition) < 200 then t.definition else md5(t.definition) end
   from shape s
@@ -560,7 +582,7 @@ language sql immutable
 set search_path = pg_catalog, pg_temp
 as $body$
   select coalesce((object).definition is not null and not (object).is_stale and (now is null or now <> (object).definition
-    and ((object).type in ('route', 'handler', 'guard', 'job', 'schedule') or split_part(now, ':', 1) = split_part((object).definition, ':', 1))), false)
+    and ((object).type in ('route', 'page', 'handler', 'guard', 'job', 'schedule') or split_part(now, ':', 1) = split_part((object).definition, ':', 1))), false)
 $body$;
 comment on function deploy.is_drifted(deploy.object, text) is
   'Whether an object is not as it was noted; in other words the same may be told otherwise, so that nothing is compared';
@@ -627,7 +649,7 @@ as $body$
   from (
     -- By EXCEPT: NOT EXISTS would look for each of thousands among thousands, as tables without statistics seem to be small.
     select i.type, i.names from app cross join lateral (
-      select 'route', array[r.method, r.pattern] from http.route r
+      select case when r.is_page then 'page' else 'route' end, array[r.method, r.pattern] from http.route r
       where r.owner = pg_get_userbyid(app.owner::oid) or starts_with(r.function, quote_ident(app.schema_name) || '.')
       union all
       select 'handler', array[h.name] from http.handler h where h.owner = pg_get_userbyid(app.owner::oid)
@@ -682,7 +704,7 @@ language c stable
 as 'MODULE_PATHNAME', 'howdah_registration_path';
 
 create or replace view deploy.registered as
-select 'route' as type, array[r.method, r.pattern] as names, r.owner::text as owner, r.role::text as role from http.route r
+select case when r.is_page then 'page' else 'route' end as type, array[r.method, r.pattern] as names, r.owner::text as owner, r.role::text as role from http.route r
 union all
 select 'handler', array[h.name], h.owner::text, h.role::text from http.handler h
 union all
@@ -691,7 +713,7 @@ union all
 select 'schedule', array[s.name], pg_catalog.pg_get_userbyid(s.owner)::text, null from job.timetable s
 union all
 select 'job', array[k.name], pg_catalog.pg_get_userbyid(k.owner)::text, k.role::text from job.kind k;
-comment on view deploy.registered is 'Routes, query handlers, guards, schedules and kinds of jobs, with the roles that own them and that they run as';
+comment on view deploy.registered is 'Routes, pages, query handlers, guards, schedules and kinds of jobs, with the roles that own them and that they run as';
 revoke all on deploy.registered from public;
 
 
@@ -703,8 +725,9 @@ declare
   kind integer;
 begin
   case unregister.type
-    when 'route' then
-      delete from http.route r where r.method = unregister.names[1] and r.pattern = unregister.names[2];
+    when 'route', 'page' then
+      delete from http.route r
+      where r.method = unregister.names[1] and r.pattern = unregister.names[2] and r.is_page = (unregister.type = 'page');
     when 'handler' then
       delete from http.handler h where h.name = unregister.names[1];
     when 'guard' then
@@ -735,7 +758,7 @@ as $body$
     select r.type, r.names
     from deploy.registered r join deploy.application a on r.owner = pg_get_userbyid(a.owner)
     where a.name = unregister_all.application
-    order by array_position(array['route', 'handler', 'guard', 'schedule', 'job'], r.type)) g
+    order by array_position(array['route', 'page', 'handler', 'guard', 'schedule', 'job'], r.type)) g
 $body$;
 
 create or replace function deploy.create_application(
@@ -797,7 +820,7 @@ begin
     case when current_setting('server_version_num')::integer >= 160000 then ' with inherit false, set true' end);
   execute format(
     'grant execute on function http.route(text, text, text, text, text), http.unroute(text, text), http.validate(text, text, boolean),
-     http.cross_site(text, text, boolean), http.guard(text, text, text, text), http.unguard(text), http.cache(text, text, text[], integer, interval), http.cache_clear(text), http.registration_path(),
+     http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean), http.guard(text, text, text, text), http.unguard(text), http.cache(text, text, text[], integer, interval), http.cache_clear(text), http.registration_path(),
      http.call(text, text, http.header[], bytea, text),
      job.define(text, text, text, integer, interval, interval, interval, integer, double precision, text, integer, text, interval, interval, text),
      job.schedule(text, text, text, jsonb, interval, timestamptz, text, text, interval, integer, boolean, text) to %I', owner_of);
@@ -818,7 +841,7 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $body$
 begin
-  if address.type not in ('route', 'handler', 'guard', 'job', 'schedule') then
+  if address.type not in ('route', 'page', 'handler', 'guard', 'job', 'schedule') then
     select a.classid, a.objid, a.objsubid into classid, objid, objsubid
     from pg_get_object_address(address.type, address.names, address.arguments) a;
   end if;
@@ -831,22 +854,22 @@ create or replace function deploy.registration(type text, names text[]) returns 
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $body$
-  select case registration.type
-    when 'route' then (
+  -- A page is a row among the routes.
+  select case when registration.type in ('route', 'page') then (
       select md5(concat_ws(' ', r.function, r.role, r.search_path, r.validates, r.vary, r.max_entries, r.max_age, case when r.takes_other_sites then 'other sites' end)) from http.route r
-      where r.method = registration.names[1] and r.pattern = registration.names[2])
-    when 'handler' then (
+      where r.method = registration.names[1] and r.pattern = registration.names[2] and r.is_page = (registration.type = 'page'))
+    when registration.type = 'handler' then (
       select md5(concat_ws(' ', h.statement, h.priority, h.role, h.search_path)) from http.handler h where h.name = registration.names[1])
-    when 'guard' then (
+    when registration.type = 'guard' then (
       select md5(concat_ws(' ', g.function, g.role, g.search_path)) from http.guarded g where g.prefix = registration.names[1])
-    when 'job' then (
+    when registration.type = 'job' then (
       select md5(concat_ws(
         ' ', k.function, k.role, k.search_path, k.attempts, k.backoff, k.longest_backoff, k.timeout is null, k.timeout,
         k.at_once is null, k.at_once, k.per_second is null, k.per_second, k.priority, k.batch,
         (select a.name from job.kind a where a.id = k.alert), k.keep_failures is null, k.keep_failures, k.keep_dead is null,
         k.keep_dead))
       from job.kind k where k.name = registration.names[1])
-    when 'schedule' then (
+    when registration.type = 'schedule' then (
       select md5(concat_ws(
         ' ', k.name, s.arguments, s.priority, s.cron, s.every, s.time_zone, s.missed, s.missed_within, s.missed_most, s.may_overlap))
       from job.timetable s left join job.kind k on k.id = s.kind where s.name = registration.names[1])
@@ -857,7 +880,7 @@ create or replace function deploy.label(object deploy.object) returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $body$
-  select (object).type || ' ' || array_to_string((object).names, case when (object).type in ('route', 'handler', 'guard', 'job', 'schedule') then ' ' else '.' end)
+  select (object).type || ' ' || array_to_string((object).names, case when (object).type in ('route', 'page', 'handler', 'guard', 'job', 'schedule') then ' ' else '.' end)
     || case when (object).type in ('function', 'procedure', 'aggregate') then '(' || array_to_string((object).arguments, ',') || ')' else '' end
 $body$;
 
@@ -876,11 +899,18 @@ begin
   insert into deploy.object (application, path, type, names, arguments)
   select adopt.application, o.path, o.type, o.names, o.arguments
   from json_to_recordset(adopt.objects) o (path text, type text, names text[], arguments text[])
-  where o.type not in ('route', 'handler', 'guard', 'job', 'schedule') and (deploy.address(o.type, o.names, o.arguments)).objid is not null;
+  where o.type not in ('route', 'page', 'handler', 'guard', 'job', 'schedule') and (deploy.address(o.type, o.names, o.arguments)).objid is not null;
 end
 $body$;
 
-comment on function deploy.unready_routes(text) is 'Routes to a role''s functions, and guards, that cannot be served as things are';
+drop function deploy.unready_routes(text);
+create function deploy.unready_routes(owner text) returns table (type text, names text[], error text, detail text, hint text)
+language c volatile strict
+as 'MODULE_PATHNAME', 'deploy_unready_routes';
+comment on function deploy.unready_routes(text) is 'Routes to a role''s functions, pages and guards, that cannot be served as things are';
+revoke all on function deploy.unready_routes(text) from public;
+comment on view deploy.requested is 'How often routes, pages and query handlers were asked, and have failed';
+comment on column http.stats.kind is 'route, page or handler';
 
 -- HTML of values. The type of an argument, as its expression has it, says whether it is HTML.
 
@@ -966,7 +996,7 @@ create aggregate http.single(part text, place text) (
   sfunc = http.single_put, stype = internal, finalfunc = http.single_end, finalfunc_extra, parallel = safe);
 comment on aggregate http.single(text, text) is 'The text of the only row; null without a row, an error that names the place with two';
 
-comment on function deploy.registration(text, text[]) is 'What a route, a query handler, a guard, a kind of jobs or a schedule is now; null if it is gone';
+comment on function deploy.registration(text, text[]) is 'What a route, a page, a query handler, a guard, a kind of jobs or a schedule is now; null if it is gone';
 
 create function deploy.note_page(path text, content text) returns void
 language c volatile strict

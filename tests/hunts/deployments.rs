@@ -95,7 +95,7 @@ impl Databases {
         self.cluster.connect(database).unwrap().query_one(query, &[]).unwrap().get(0)
     }
 
-    /// The schema as `pg_dump` writes it, an entry each, in an order that says nothing of when something was made.
+    /// The schema as `pg_dump` writes it, and what is registered, an entry each, in an order that says nothing of when something was made.
     pub(crate) fn schema(&self, database: &str) -> Vec<String> {
         let program = self.cluster.installation().program("pg_dump");
         let to = self.cluster.connection_string(database).unwrap();
@@ -119,6 +119,9 @@ impl Databases {
                 lines.join("\n")
             })
             .collect();
+        let registered = "select format('%s %s: %s', type, names, deploy.registration(type, names)) from deploy.registered";
+        let rows = self.cluster.connect(database).unwrap().query(registered, &[]).unwrap();
+        entries.extend(rows.iter().map(|row| row.get::<_, String>(0)));
         entries.sort_unstable();
         entries
     }

@@ -75,7 +75,7 @@ impl Copies {
         let mut transaction = begin(&mut client)?;
         let rows = transaction.query(
             "select case o.type when 'route' then pg_catalog.array_to_string(o.names, ' ') else 'handler ' || o.names[1] end
-             from deploy.object o where o.application = $1 and o.type in ('route', 'handler') order by 1",
+             from deploy.object o where o.application = $1 and o.type in ('route', 'page', 'handler') order by 1",
             &[&application],
         )?;
         Ok(rows.iter().map(|row| row.get(0)).collect())

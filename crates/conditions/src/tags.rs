@@ -8,10 +8,12 @@ const DIGEST: usize = 16;
 /// What proxies that compress append to a tag, within its quotes.
 const SUFFIXES: [&[u8]; 6] = [b"-gzip", b"-br", b"-zstd", b"-deflate", b";gzip", b";br"];
 
-/// The entity tag of a body, strong and with its quotes: the same for the same bytes, on whichever server.
-pub fn tag_of(body: &[u8]) -> String {
+/// The entity tag of a body, strong and with its quotes: the same for the same bytes, on whichever server. Of a page, which may stand beside a
+/// route at the same path, it is another than of what programs get there.
+pub fn tag_of(body: &[u8], is_page: bool) -> String {
     let digest = blake3::hash(body);
-    format!("\"{}\"", URL_SAFE_NO_PAD.encode(&digest.as_bytes()[..DIGEST]))
+    let kind = if is_page { "-page" } else { "" };
+    format!("\"{}{kind}\"", URL_SAFE_NO_PAD.encode(&digest.as_bytes()[..DIGEST]))
 }
 
 /// A tag of a list.

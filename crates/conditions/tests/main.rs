@@ -85,11 +85,12 @@ fn requests_end_as_the_table_says() {
 
 #[test]
 fn a_tag_is_of_its_bytes_alone() {
-    let (one, other) = (tag_of(b"one"), tag_of(b"other"));
+    let (one, other) = (tag_of(b"one", false), tag_of(b"other", false));
     assert_ne!(one, other);
-    assert_eq!(one, tag_of(b"one"));
+    assert_eq!(one, tag_of(b"one", false));
+    assert_ne!(one, tag_of(b"one", true));
     // It is what others compute: the first 16 bytes of BLAKE3.
-    assert_eq!(tag_of(b""), "\"rxNJufX5oaagQE3qNtzJSQ\"");
+    assert_eq!(tag_of(b"", false), "\"rxNJufX5oaagQE3qNtzJSQ\"");
     assert!(one.starts_with('"') && one.ends_with('"') && one.len() == 24, "{one}");
     let condition = [(b"if-none-match".as_slice(), one.as_bytes())];
     let now = Some(Validators { tag: Some(one.as_bytes()), last_modified: None });

@@ -135,6 +135,40 @@ pub fn with_header(response: &[u8], name: impl AsRef<[u8]>, value: impl AsRef<[u
     added().unwrap_or_else(|| response.to_vec())
 }
 
+/// Has a response say that it depends on this header of the request, by its name in lower case, beside what it says already.
+///
+/// ```
+/// let mut response = message::ResponseBuilder::new(200)?.finish(b"[]");
+/// message::vary_by(&mut response, "accept");
+/// let response = message::Response::parse(&response)?;
+/// assert!(response.headers().eq([(&b"vary"[..], &b"accept"[..])]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn vary_by(response: &mut Vec<u8>, name: &str) {
+    const START: &[u8] = b"vary: ";
+    let Ok(known) = Response::parse(response) else { return };
+    let is_said = |(other, value): (&[u8], &[u8])| {
+        let mut names = value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+        other == b"vary" && names.any(|said| said == b"*" || said.eq_ignore_ascii_case(name.as_bytes()))
+    };
+    if known.headers().any(is_said) {
+        return;
+    }
+    let block = known.header_block();
+    let mut end = 0;
+    let vary_end = block.split_inclusive(|byte| *byte == b'\n').find_map(|line| {
+        end += line.len();
+        line.starts_with(START).then_some(end - 2)
+    });
+    let (place, added) = match vary_end {
+        Some(end) => (end, format!(", {name}")),
+        None => (block.len(), format!("vary: {name}\r\n")),
+    };
+    let length = (block.len() + added.len()) as u32;
+    response.splice(FIXED + place..FIXED + place, added.into_bytes());
+    put_u32(response, 4, length);
+}
+
 /// A view of a response. Copying it copies pointers.
 #[derive(Debug, Clone, Copy)]
 pub struct Response<'a> {

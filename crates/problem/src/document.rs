@@ -17,7 +17,9 @@ pub struct Problem {
     /// DETAIL and HINT, where clients may see them.
     pub more: [Option<String>; 2],
     /// `Allow` of a 405; whoever knows the routes adds it.
-    pub allow: Option<String>,
+    pub allow: Option<Box<str>>,
+    /// Whether `Accept` decides what answers there, so that `Vary` says so.
+    pub by_accept: bool,
     /// What kind of problem it is, as a URI, where the status does not say all.
     pub kind: Option<&'static str>,
 }
@@ -84,6 +86,7 @@ impl Problem {
             sqlstate: None,
             more: [None, None],
             allow: None,
+            by_accept: false,
             kind: None,
         }
     }
@@ -145,6 +148,7 @@ impl Problem {
             ("x-request-id", Some(request_id)),
             ("retry-after", self.retry_after()),
             ("allow", self.allow.as_deref()),
+            ("vary", self.by_accept.then_some("accept")),
             ("accept-encoding", self.accepted_coding()),
         ];
         for (name, value) in fixed {

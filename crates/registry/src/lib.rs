@@ -23,6 +23,7 @@ pub mod intakes;
 mod lane;
 mod places;
 mod ports;
+mod route_key;
 pub mod routes;
 mod secrets;
 mod text;

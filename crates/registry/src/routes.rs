@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 use std::time::Duration;
 
+pub use crate::route_key::{RouteKey, RouteKind};
 use crate::{Entry, Key, Places, Text};
 
 /// Counters of different routes share no cache line.
@@ -16,35 +17,6 @@ pub const ALIGNMENT: usize = 128;
 
 /// Classes of the histogram: class n counts times from 2^(n-1) to 2^n - 1 µs, the last all above.
 pub const CLASSES: usize = 32;
-
-/// What the counters belong to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u32)]
-pub enum RouteKind {
-    /// A function behind a method and a pattern.
-    Route = 0,
-    /// A query handler, by name.
-    Handler,
-}
-
-/// The key of a route's counters: method and pattern of a route; of a handler no method, and its name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RouteKey<'a> {
-    /// Oid of the database.
-    pub database: u32,
-    /// What it is.
-    pub kind: RouteKind,
-    /// The method, as registered.
-    pub method: &'a str,
-    /// The pattern, or the handler's name.
-    pub pattern: &'a str,
-}
-
-impl RouteKey<'_> {
-    fn hash(&self) -> u64 {
-        crate::hash((self.database, self.kind as u32, self.method, self.pattern))
-    }
-}
 
 /// What one request was.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -81,6 +53,8 @@ pub struct RouteCounters {
     /// Oid of its database; 0 while nobody has the entry.
     database: AtomicU32,
     kind: AtomicU32,
+    /// Whether `Accept` decides between it and another at the same path.
+    by_accept: AtomicBool,
     method: Text<2>,
     pattern: Text<16>,
     /// Since when no table names it, in microseconds; 0 while one does.
@@ -240,9 +214,20 @@ impl RouteCounters {
 
     /// What the counters belong to: kind, method, pattern (or name), as far as they fit.
     pub fn label(&self) -> (RouteKind, String, String) {
-        let route = self.kind.load(Relaxed) == RouteKind::Route as u32;
-        let kind = if route { RouteKind::Route } else { RouteKind::Handler };
+        let stored = self.kind.load(Relaxed);
+        let kinds = [RouteKind::Route, RouteKind::Page];
+        let kind = kinds.into_iter().find(|kind| *kind as u32 == stored).unwrap_or(RouteKind::Handler);
         (kind, self.method.get(), self.pattern.get())
+    }
+
+    /// Whether `Accept` decides between it and another at the same path.
+    pub fn is_by_accept(&self) -> bool {
+        self.by_accept.load(Relaxed)
+    }
+
+    /// Notes whether `Accept` decides between it and another.
+    pub fn set_by_accept(&self, by_accept: bool) {
+        self.by_accept.store(by_accept, Relaxed);
     }
 
     /// Oid of the database; 0 while nobody has the entry.

@@ -53,11 +53,10 @@ pub(crate) fn double(deployment: &Deployment) -> Vec<Value> {
     rows_as_owner(DOUBLE, &[deployment.application.name.as_str().into()], problem)
 }
 
-/// Routes and guards that cannot be served, with their files, roles and errors. A guard's method is `guard`.
+/// Routes, pages and guards that cannot be served, with their files, roles and errors.
 const UNREADY: &str = "select o.path, format('%s cannot be served as %s: %s', deploy.label(o), r.role, u.error), u.detail, u.hint
     from deploy.unready_routes($2) u
-    join deploy.registered r
-      on (r.type = 'route' and r.names = array[u.method, u.pattern]) or (r.type = 'guard' and u.method = 'guard' and r.names = array[u.pattern])
+    join deploy.registered r on r.type = u.type and r.names = u.names
     join deploy.object o on o.application = $1 and o.type = r.type and o.names = r.names";
 
 /// Routes and guards of the application that requests would find broken.

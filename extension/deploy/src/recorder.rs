@@ -32,6 +32,8 @@ pub(crate) enum Made {
 pub enum Registered {
     /// By `http.route()`.
     Route,
+    /// By `http.page()`.
+    Page,
     /// By `http.handle()`.
     Handler,
     /// By `http.guard()`.
@@ -44,9 +46,10 @@ pub enum Registered {
 
 impl Registered {
     /// The column `type` of `deploy.object`.
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Self::Route => "route",
+            Self::Page => "page",
             Self::Handler => "handler",
             Self::Guard => "guard",
             Self::Job => "job",

@@ -159,8 +159,8 @@ sql_function!(
             let cached = counters.cached.load(Relaxed) as i64;
             let kept = remembered + cached;
             columns![
-                if kind == RouteKind::Route { "route" } else { "handler" },
-                Some(method).filter(|_| kind == RouteKind::Route),
+                kind.word(),
+                Some(method).filter(|_| kind != RouteKind::Handler),
                 pattern,
                 requests,
                 succeeded,

@@ -32,7 +32,7 @@ impl Callee {
     /// pg_stat_activity: a word, and a name.
     pub fn new(title: [&str; 2], function: String, owner: String, role: Oid, search_path: CString) -> Callee {
         let [method, pattern] = title.map(str::to_owned);
-        let target = Target::Function { method, pattern, function, owner: Some(owner) };
+        let target = Target::Function { method, pattern, function, owner: Some(owner), is_page: false };
         Callee {
             endpoint: Endpoint::uncounted(Registration {
                 target,
@@ -41,6 +41,7 @@ impl Callee {
                 validates: false,
                 caching: None,
                 takes_other_sites: false,
+                by_accept: false,
             }),
         }
     }

@@ -93,7 +93,7 @@ unsafe fn run(request: &Request<'_>, records: bool) -> Vec<u8> {
     let _running = Running::begin();
     let handlers = table.handlers.clone();
     // SAFETY: by contract.
-    let answer = || unsafe { job.answer(&mut table.endpoints, handlers, &table.router, |_| ()) };
+    let answer = || unsafe { job.answer(&mut table.endpoints, handlers, &table.routes, |_| ()) };
     let answered = if read_only { as_final_triggers(answer) } else { deferred::initially(answer) };
     // SAFETY: inside the transaction, after the request's subtransaction.
     unsafe { give_up_opened() };

@@ -1,4 +1,4 @@
-//! Whether routes and guards can be served, asked before anybody does: their plans are made as the roles that requests run as, of what this
+//! Whether routes, pages and guards can be served, asked before anybody does: their plans are made as the roles that requests run as, of what this
 //! transaction has made, and thrown away.
 
 use pg::guard::{PgError, unwind};
@@ -10,15 +10,17 @@ use super::ready::make_ready;
 use super::table::{NoTable, Table};
 use super::types::Types;
 
-/// A route or a guard that cannot be served.
+/// A route, a page or a guard that cannot be served.
 pub struct Unready {
-    /// Method and pattern; of a guard `guard` and its prefix.
-    pub route: (String, String),
+    /// `route`, `page` or `guard`.
+    pub kind: &'static str,
+    /// Method and pattern; of a guard its prefix.
+    pub names: Vec<String>,
     /// What its plans fail by.
     pub error: PgError,
 }
 
-/// Routes and guards of functions that this role owned when they were registered, as far as they cannot be served.
+/// Routes, pages and guards of functions that this role owned when they were registered, as far as they cannot be served.
 ///
 /// # Safety
 /// On the main thread of a session, inside a transaction with a snapshot, as the extension's owner.
@@ -32,17 +34,24 @@ pub unsafe fn unready(owner: &str, nothing_open: &NothingOpen) -> Vec<Unready> {
         }
     };
     let Table { types, endpoints, guards, .. } = table;
-    let guards = guards.into_iter().map(|guard| guard.endpoint);
-    let unready = |mut endpoint: Endpoint| {
-        let Target::Function { method, pattern, owner: Some(of), .. } = &endpoint.registration.target else {
+    let guards = guards.into_iter().map(|guard| (guard.endpoint, true));
+    let unready = |(mut endpoint, guards): (Endpoint, bool)| {
+        let Target::Function { method, pattern, owner: Some(of), is_page, .. } =
+            &endpoint.registration.target
+        else {
             return None;
         };
-        let route = (of == owner).then(|| (method.clone(), pattern.clone()))?;
+        let (kind, names) = match (guards, is_page) {
+            _ if of != owner => return None,
+            (true, _) => ("guard", vec![pattern.clone()]),
+            (false, true) => ("page", vec![method.clone(), pattern.clone()]),
+            (false, false) => ("route", vec![method.clone(), pattern.clone()]),
+        };
         let error = problem(&mut endpoint, &types, nothing_open);
         endpoint.forget_plans();
-        Some(Unready { route, error: error? })
+        Some(Unready { kind, names, error: error? })
     };
-    endpoints.into_iter().chain(guards).filter_map(unready).collect()
+    endpoints.into_iter().map(|endpoint| (endpoint, false)).chain(guards).filter_map(unready).collect()
 }
 
 /// What the endpoint's plans fail by.

@@ -30,6 +30,8 @@ pub enum Target {
         function: String,
         /// Who owned it when it was registered, if that is known.
         owner: Option<String>,
+        /// Whether it is a page: where a route has the same method and pattern, it answers who prefers HTML.
+        is_page: bool,
     },
     /// A statement over the relation `request`.
     Statement {
@@ -51,13 +53,28 @@ fn tell_no_room(key: &RouteKey<'_>) {
 }
 
 impl Target {
+    /// For people: `GET /users/{handle}`, `page GET /users/{handle}`, or `handler users`.
+    pub(crate) fn title(&self) -> String {
+        match self {
+            Target::Function { method, pattern, is_page: true, .. } => format!("page {method} {pattern}"),
+            Target::Function { method, pattern, .. } => format!("{method} {pattern}"),
+            Target::Statement { name, .. } => format!("handler {name}"),
+        }
+    }
+
+    /// Whether it is a page.
+    pub(crate) fn is_page(&self) -> bool {
+        matches!(self, Target::Function { is_page: true, .. })
+    }
+
     /// The key of its counters.
     fn key(&self) -> RouteKey<'_> {
         // SAFETY: PostgreSQL's own variable.
         let database = unsafe { pg_sys::MyDatabaseId }.to_u32();
         match self {
-            Target::Function { method, pattern, .. } => {
-                RouteKey { database, kind: RouteKind::Route, method, pattern }
+            Target::Function { method, pattern, is_page, .. } => {
+                let kind = if *is_page { RouteKind::Page } else { RouteKind::Route };
+                RouteKey { database, kind, method, pattern }
             }
             Target::Statement { name, .. } => {
                 RouteKey { database, kind: RouteKind::Handler, method: "", pattern: name }
@@ -81,6 +98,8 @@ pub(crate) struct Registration {
     pub caching: Option<Caching>,
     /// Whether it takes requests that may change something from pages of other sites.
     pub takes_other_sites: bool,
+    /// Whether `Accept` decides between it and another: it is a page beside a route, or a route beside a page.
+    pub by_accept: bool,
 }
 
 impl Registration {
@@ -94,7 +113,7 @@ impl Registration {
 pub(crate) struct Endpoint {
     /// How it is registered.
     pub registration: Registration,
-    /// Shown in pg_stat_activity: `GET /users/{handle}`, or `handler users`.
+    /// Shown in pg_stat_activity: [`Target::title`].
     pub title: CString,
     /// Its counters, as last looked for; none if it has none, as it is of one call alone.
     known: Option<Cell<Known>>,
@@ -139,10 +158,7 @@ impl Endpoint {
 
     /// An endpoint without plans.
     pub(crate) fn new(registration: Registration) -> Self {
-        let title = match &registration.target {
-            Target::Function { method, pattern, .. } => format!("{method} {pattern}"),
-            Target::Statement { name, .. } => format!("handler {name}"),
-        };
+        let title = registration.target.title();
         let fingerprint = match &registration.target {
             Target::Function { .. } => 0,
             Target::Statement { statement, .. } => registry::hash(statement),

@@ -17,11 +17,11 @@ use conditions::Preconditions;
 use message::Request;
 use pg::guard::PgError;
 use problem::Access;
-use router::{Match, Router};
 use session::invalidations;
 
 use super::current::PathParameter;
 use super::endpoint::Endpoint;
+use super::routes::Routes;
 
 /// What a write has to find.
 pub(crate) struct Guard<'g> {
@@ -46,10 +46,10 @@ impl<'g> Guard<'g> {
         request: &Request<'g>,
         endpoints: &'g mut [Endpoint],
         place: usize,
-        router: &'g Router,
+        routes: &'g Routes,
     ) -> (&'g mut Endpoint, Option<Guard<'g>>) {
         let writes = Access::of_method(request.method()) != Access::ReadOnly;
-        let Some((read, path, preconditions)) = writes.then(|| named(request, endpoints, router)).flatten()
+        let Some((read, path, preconditions)) = writes.then(|| named(request, endpoints, routes)).flatten()
         else {
             return (&mut endpoints[place], None);
         };
@@ -89,16 +89,15 @@ impl<'g> Guard<'g> {
 fn named<'g>(
     request: &Request<'g>,
     endpoints: &[Endpoint],
-    router: &'g Router,
+    routes: &'g Routes,
 ) -> Option<(usize, Vec<PathParameter<'g>>, Preconditions<'g>)> {
     let headers = request.headers().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
     let preconditions = Preconditions::of(headers);
     if !preconditions.guard_writes() {
         return None;
     }
-    let Ok(Match::Found(found)) = router.lookup("GET", request.raw_path()) else { return None };
-    let read = found.route as usize;
-    endpoints[read].registration.has_tags().then(|| (read, found.params.iter().collect(), preconditions))
+    let (read, parameters) = routes.read(request)?;
+    endpoints[read].registration.has_tags().then(|| (read, parameters.iter().collect(), preconditions))
 }
 
 /// The same in every process of a server.

@@ -5,6 +5,7 @@
 //! whether it could be done. Read in this order:
 //!
 //! - [`table`]: what is configured, compiled for this process; [`session::invalidations`] tells when it must be read again.
+//! - [`routes`]: which of it answers, by method, path and `Accept`: a route, or the page beside it.
 //! - [`endpoint`]: a route or a query handler; [`function`] with its [`inputs`], [`plan`] with [`make_plan`], [`stored_body`], [`called`], [`relation`],
 //!   [`arms`], [`effects`] and [`shape`]: from it to a cached plan; [`standing`]: whether that still stands for the function; [`author`]: whether its owner
 //!   may answer for the route; [`ready`]: all of it together.
@@ -12,7 +13,7 @@
 //! - [`arguments`], [`bound_value`], [`json`] [`params`] and [`given`]: from the request to the plan's parameters; [`current`]: the request as SQL
 //!   functions see it.
 //! - [`open`]: plans that stay open while requests share a transaction.
-//! - [`receiver`]: from the rows to the response, with [`rows`] and [`body`] where they become JSON.
+//! - [`receiver`]: from the rows to the response, with [`rows`] and [`body`] where they become JSON, and [`headers`].
 //! - [`request_log`]: requests in the log. [`grants`]: which grant a refusal is about. [`proxies`]: whose a request is; [`other_site`]: whether a page of
 //!   another site has sent it.
 //! - [`apart`]: functions that run apart from requests: jobs. [`error_context`]: what runs, for errors.
@@ -50,6 +51,7 @@ mod given;
 mod grants;
 mod guard;
 mod guarded;
+pub mod headers;
 pub mod inputs;
 pub mod json;
 pub mod later;
@@ -76,6 +78,7 @@ pub mod receiver;
 pub mod recording;
 pub mod relation;
 mod request_log;
+pub mod routes;
 pub mod rows;
 pub mod run;
 pub mod runner;
@@ -89,5 +92,6 @@ pub mod types;
 mod way;
 
 pub use request_log::log_request;
+pub use routes::Way;
 pub use runner::{Done, Runner, RunsIn};
-pub use way::{Way, nothing_answers, way};
+pub use way::nothing_answers;

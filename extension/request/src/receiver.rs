@@ -3,7 +3,7 @@
 //! A DestReceiver of our own: the row is read where the executor left it, without the copy and the tuple
 //! table that SPI makes.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 
 use conditions::{Preconditions, Validators, Verdict};
 use message::ResponseBuilder;
@@ -14,6 +14,7 @@ use pgrx::pg_sys::{self, Datum};
 
 use super::body::{Body, Fault};
 use super::caching::Outward;
+use super::headers::{Header, headers};
 use super::plan::Plan;
 use super::recording::{is_blamed, records};
 use super::rows::{Columns, contents, jsonb_text};
@@ -56,6 +57,8 @@ pub(crate) struct Receiver {
     preconditions: *const Preconditions<'static>,
     /// What answers say to who keeps them outside, for the next plan; null if they say nothing.
     outward: *const Outward,
+    /// Whether it is a page that answers.
+    is_page: bool,
     /// What the first row was.
     pub answer: Answer,
     /// Rows as JSON, so far.
@@ -85,6 +88,7 @@ impl Receiver {
             limit: 0,
             preconditions: std::ptr::null(),
             outward: std::ptr::null(),
+            is_page: false,
             answer: Answer::Nothing,
             body: Body::default(),
             memory: pg::new_memory(c"howdah row"),
@@ -105,7 +109,13 @@ impl Receiver {
     }
 
     /// Has the answer that comes next get an entity tag, and say to others what they may do with it. Both outlive the plan's run.
-    pub(crate) fn validate(&mut self, preconditions: Option<&Preconditions<'_>>, outward: Option<&Outward>) {
+    pub(crate) fn validate(
+        &mut self,
+        preconditions: Option<&Preconditions<'_>>,
+        outward: Option<&Outward>,
+        is_page: bool,
+    ) {
+        self.is_page = is_page;
         self.outward = outward.map_or(std::ptr::null(), std::ptr::from_ref);
         self.preconditions =
             preconditions.map_or(std::ptr::null(), |preconditions| std::ptr::from_ref(preconditions).cast());
@@ -430,7 +440,7 @@ impl Receiver {
             return Some(Validated { status, content_type, tag: None, is_shown, body });
         };
         // A handler may know better.
-        let tag = if given(b"etag").is_none() { Some(conditions::tag_of(body)) } else { None };
+        let tag = if given(b"etag").is_none() { Some(conditions::tag_of(body, self.is_page)) } else { None };
         let now = Validators {
             tag: tag.as_deref().map(str::as_bytes).or_else(|| given(b"etag")),
             last_modified: given(b"last-modified"),
@@ -448,46 +458,6 @@ impl Receiver {
 /// Bytes of a jsonb value for a byte of its text at most: a number of one digit has its entry, a header and its alignment.
 const LEAST_OF_JSONB: usize = 8;
 
-/// A header.
-pub struct Header<'a> {
-    /// Its name, as it was given.
-    pub name: &'a [u8],
-    /// Its value.
-    pub value: &'a [u8],
-}
-
-/// The headers of an `http.header[]` as pairs, in PostgreSQL's memory.
-///
-/// # Safety
-/// Inside a guard; an `http.header[]`. The pairs live as long as the current memory context and the array.
-pub unsafe fn headers<'a>(array: Datum, types: &Types) -> &'a [Header<'a>] {
-    // SAFETY: an array of http.header; the slice is palloc'd.
-    unsafe {
-        let array = pg::pg_detoast_datum(array.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
-        let (mut rows, mut nulls, mut count) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
-        pg::deconstruct_array(
-            array,
-            types.header,
-            -1,
-            false,
-            b'd' as c_char,
-            &mut rows,
-            &mut nulls,
-            &mut count,
-        );
-        let headers = pg::palloc(size_of::<Header<'_>>() * (count as usize).max(1)).cast::<Header<'a>>();
-        let mut kept = 0;
-        for place in 0..count as usize {
-            if *nulls.add(place) {
-                continue;
-            }
-            *headers.add(kept) = header(*rows.add(place), types);
-            kept += 1;
-        }
-        std::slice::from_raw_parts(headers, kept)
-    }
-}
-
 fn build<'h>(
     buffer: Vec<u8>,
     status: u16,
@@ -503,26 +473,4 @@ fn build<'h>(
         builder.header(header.name, header.value).map_err(|error| error.to_string())?;
     }
     Ok(builder.finish(body))
-}
-
-unsafe fn header<'a>(row: Datum, types: &Types) -> Header<'a> {
-    // SAFETY: a value of type http.header: two texts.
-    unsafe {
-        let row = pg::pg_detoast_datum(row.cast_mut_ptr()).cast::<pg_sys::HeapTupleHeaderData>();
-        let mut tuple = pg_sys::HeapTupleData {
-            t_len: pgrx::varlena::varsize(row.cast()) as u32,
-            t_data: row,
-            ..Default::default()
-        };
-        let (mut values, mut nulls) = ([Datum::null(); 2], [true; 2]);
-        pg::heap_deform_tuple(&mut tuple, types.header_row, values.as_mut_ptr(), nulls.as_mut_ptr());
-        let part = |place: usize| {
-            if nulls[place] {
-                &[][..]
-            } else {
-                contents(pg::pg_detoast_datum_packed(values[place].cast_mut_ptr()))
-            }
-        };
-        Header { name: part(0), value: part(1) }
-    }
 }

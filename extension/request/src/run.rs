@@ -80,6 +80,8 @@ struct Given<'g> {
     arguments: Option<&'g [Argument]>,
     /// What answers say to who keeps them outside; none if they say nothing.
     outward: Option<&'g Outward>,
+    /// Whether it is a page.
+    is_page: bool,
 }
 
 /// Before a second try after a deadlock: whoever waited for this request is only just waking up, and without a
@@ -405,7 +407,8 @@ impl Job<'_, '_> {
             let caching = endpoint.registration.caching.as_ref().filter(|_| self.keeps);
             let is_guarded = !self.path_guards.is_empty();
             let outward = caching.map(|caching| if is_guarded { &caching.guarded } else { &caching.outward });
-            let given = Given { bound: &bound, path, arguments, outward };
+            let is_page = endpoint.registration.target.is_page();
+            let given = Given { bound: &bound, path, arguments, outward, is_page };
             self.run_plan(plan, called, &given, counters, begun, context)
         }
     }
@@ -421,8 +424,8 @@ impl Job<'_, '_> {
         context: &ErrorContext<'_>,
     ) -> Result<Answer, Mishap> {
         self.receiver.expect(plan, self.types, settings::MAX_RESPONSE.get() as usize);
-        let Given { bound, path, arguments, outward } = *given;
-        self.receiver.validate(self.preconditions.as_ref(), outward);
+        let Given { bound, path, arguments, outward, is_page } = *given;
+        self.receiver.validate(self.preconditions.as_ref(), outward, is_page);
         let mut source = RequestSource::new(self.request, self.types);
         let mut confirmation = Confirmation::Given;
         let ran = current::with(self.request, path, self.client, self.types, || {

@@ -336,7 +336,7 @@ impl Runner {
             let Some(table) = self.table.as_mut() else {
                 return Err(Problem::new(503, "howdah is not ready"));
             };
-            let Table { types, endpoints, handlers, router, guards, .. } = table;
+            let Table { types, endpoints, handlers, routes, guards, .. } = table;
             let job = Job {
                 request,
                 types,
@@ -354,7 +354,7 @@ impl Runner {
                 called: false,
                 path_guards: path_guards::of_path(guards, request.path()),
             };
-            job.answer(endpoints, handlers.clone(), router, |number| {
+            job.answer(endpoints, handlers.clone(), routes, |number| {
                 *counters = number;
                 self.entry.set_route(number);
             })

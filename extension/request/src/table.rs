@@ -8,13 +8,14 @@ use pg::guard::{PgError, Report, attempt};
 use pg::log_line;
 use pgrx::pg_sys::{self, Oid};
 use pgrx::spi::SpiClient;
-use router::{Router, is_below};
+use router::is_below;
 use session::{invalidations, leftovers, settings_in_force, temporary};
 use shared::SERVED_VERSIONS;
 
 use super::caching::Caching;
 use super::endpoint::{Endpoint, Registration, Target};
 use super::path_guards::PathGuard;
+use super::routes::Routes;
 use super::types::Types;
 
 /// Routes and query handlers.
@@ -28,7 +29,7 @@ pub struct Table {
     /// Functions that let requests pass first, each before those below it.
     pub(crate) guards: Vec<PathGuard>,
     /// Routes by method and path; the numbers are places in `endpoints`.
-    pub router: Router,
+    pub routes: Routes,
 }
 
 /// What the tables say.
@@ -116,22 +117,21 @@ impl Table {
         mut guard: impl FnMut(Registration) -> Endpoint,
     ) -> Table {
         let Configuration { types, registrations, routes, guards, .. } = configuration;
-        let mut router = Router::new();
+        let mut router = Routes::default();
         let mut endpoints = Vec::with_capacity(registrations.len());
         for registration in registrations {
             let place = endpoints.len();
-            if let Target::Function { method, pattern, .. } = &registration.target
-                && let Err(error) = router.insert(method, pattern, place as u32)
-            {
+            if let Err(error) = router.add(&registration, place) {
                 // http.route has checked it; a row written past it is not served.
-                log_line::warning!("howdah does not serve the route {method} {pattern}: {error}");
+                let title = registration.target.title();
+                log_line::warning!("howdah does not serve the route {title}: {error}");
             }
             endpoints.push(endpoint(registration));
         }
         let handlers = routes..endpoints.len();
         let guards = guards.into_iter();
         let guards = guards.map(|(prefix, registered)| PathGuard { prefix, endpoint: guard(registered) });
-        Table { types, endpoints, handlers, guards: guards.collect(), router }
+        Table { types, endpoints, handlers, guards: guards.collect(), routes: router }
     }
 
     /// Whether a function has to let requests to a path pass, percent-decoded, before anything answers.
@@ -139,9 +139,18 @@ impl Table {
         self.guards.iter().any(|guard| is_below(&guard.prefix, path))
     }
 
-    /// The numbers of the endpoints' counters.
+    /// The numbers of the endpoints' counters, which hear of what `Accept` decides.
     pub fn numbers(&self) -> HashSet<u32> {
-        self.endpoints.iter().filter_map(Endpoint::number).collect()
+        let counted = self
+            .endpoints
+            .iter()
+            .filter_map(|endpoint| endpoint.number().zip(endpoint.counters()).zip(Some(endpoint)));
+        counted
+            .map(|((number, counters), endpoint)| {
+                counters.set_by_accept(endpoint.registration.by_accept);
+                number
+            })
+            .collect()
     }
 }
 
@@ -151,17 +160,11 @@ fn kept_or(
     make: fn(Registration) -> Endpoint,
 ) -> impl FnMut(Registration) -> Endpoint {
     let mut kept: HashMap<String, Endpoint> =
-        known.map(|endpoint| (key(&endpoint.registration.target), endpoint)).collect();
+        known.map(|endpoint| (endpoint.registration.target.title(), endpoint)).collect();
     move |registration| {
-        let same = kept.remove(&key(&registration.target)).filter(|known| known.registration == registration);
+        let same =
+            kept.remove(&registration.target.title()).filter(|known| known.registration == registration);
         same.unwrap_or_else(|| make(registration))
-    }
-}
-
-fn key(target: &Target) -> String {
-    match target {
-        Target::Function { method, pattern, .. } => format!("{method} {pattern}"),
-        Target::Statement { name, .. } => format!("handler {name}"),
     }
 }
 
@@ -204,6 +207,7 @@ unsafe fn read(along: Along<'_>) -> Result<Configuration, NoTable> {
         let types = Types::look_up(schema);
         let read = pgrx::Spi::connect(|client| -> Result<_, pgrx::spi::Error> {
             let mut registrations = routes(client)?;
+            note_pairs(&mut registrations);
             let count = registrations.len();
             registrations.extend(handlers(client)?);
             let guards = guards(client)?;
@@ -240,7 +244,7 @@ fn owner_and_version(extension: Oid) -> (Oid, String) {
 
 fn routes(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Error> {
     let rows = client.select(
-        "select method, pattern, function, role::oid, search_path, owner, validates, vary, max_entries, max_age, takes_other_sites from http.route order by pattern, method",
+        "select method, pattern, function, role::oid, search_path, owner, validates, vary, max_entries, max_age, takes_other_sites, is_page from http.route order by is_page, pattern, method",
         None,
         &[],
     )?;
@@ -251,6 +255,7 @@ fn routes(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Error>
                 pattern: row.get::<String>(2)?.unwrap_or_default(),
                 function: row.get::<String>(3)?.unwrap_or_default(),
                 owner: row.get::<String>(6)?,
+                is_page: row.get::<bool>(12)?.unwrap_or_default(),
             },
             role: row.get::<Oid>(4)?.unwrap_or(Oid::INVALID),
             search_path: search_path(row.get(5)?),
@@ -264,9 +269,28 @@ fn routes(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Error>
                 _ => None,
             },
             takes_other_sites: row.get::<bool>(11)?.unwrap_or_default(),
+            by_accept: false,
         })
     })
     .collect()
+}
+
+/// Notes which pages stand beside a route, and which routes beside a page.
+fn note_pairs(routes: &mut [Registration]) {
+    let place = |target: &Target| match target {
+        Target::Function { method, pattern, .. } => Some((method.clone(), pattern.clone())),
+        Target::Statement { .. } => None,
+    };
+    let mut known: HashMap<(String, String), usize> = HashMap::new();
+    for registration in routes.iter() {
+        if let Some(place) = place(&registration.target) {
+            *known.entry(place).or_default() += 1;
+        }
+    }
+    for registration in routes {
+        registration.by_accept =
+            place(&registration.target).is_some_and(|place| known.get(&place) == Some(&2));
+    }
 }
 
 fn search_path(stored: Option<String>) -> CString {
@@ -290,6 +314,7 @@ fn handlers(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Erro
             validates: false,
             caching: None,
             takes_other_sites: false,
+            by_accept: false,
         })
     })
     .collect()
@@ -310,12 +335,14 @@ fn guards(client: &SpiClient<'_>) -> Result<Vec<(String, Registration)>, pgrx::s
                 pattern: prefix.clone(),
                 function: row.get::<String>(2)?.unwrap_or_default(),
                 owner: row.get::<String>(5)?,
+                is_page: false,
             },
             role: row.get::<Oid>(3)?.unwrap_or(Oid::INVALID),
             search_path: search_path(row.get(4)?),
             validates: false,
             caching: None,
             takes_other_sites: false,
+            by_accept: false,
         };
         Ok((prefix, registration))
     })

@@ -5,28 +5,17 @@ use std::ops::Range;
 use conditions::Preconditions;
 use message::Request;
 use problem::Problem;
-use router::{Match, Router};
 use session::deployments;
 use shared::routes::RouteCounters;
 
 use super::caching::LONGEST_KEPT;
+use super::current::PathParameter;
 use super::endpoint::Endpoint;
 use super::guard::Guard;
 use super::other_site::refuse_from_elsewhere;
 use super::receiver::Answer;
+use super::routes::{Routes, Way};
 use super::run::Job;
-
-/// What answers a request, as far as method and path tell.
-pub enum Way<'t, 'p> {
-    /// The endpoint at this place, with the path's parameters.
-    Route(usize, router::Params<'t, 'p>),
-    /// The query handlers; if none answers, 405 with this Allow, or 404.
-    Handlers(Option<&'t str>),
-    /// OPTIONS, answered with this Allow.
-    Options(&'t str),
-    /// The path cannot be decoded.
-    BadPath(String),
-}
 
 impl Job<'_, '_> {
     /// Runs what answers. Of each endpoint that is tried the number of its counters is told; none once nothing has answered.
@@ -37,11 +26,11 @@ impl Job<'_, '_> {
         mut self,
         endpoints: &mut [Endpoint],
         handlers: Range<usize>,
-        router: &Router,
+        routes: &Routes,
         mut tried: impl FnMut(Option<u32>),
     ) -> Result<u16, Problem> {
         let request = self.request;
-        match way(router, request) {
+        match routes.way(request) {
             Way::BadPath(reason) => Err(Problem::new(400, reason)),
             Way::Options(allow) => {
                 // SAFETY: by contract.
@@ -53,26 +42,38 @@ impl Job<'_, '_> {
             Way::Route(place, parameters) => {
                 let path: Vec<_> = parameters.iter().collect();
                 tried(endpoints[place].number());
-                if !endpoints[place].registration.takes_other_sites {
-                    refuse_from_elsewhere(request)?;
-                }
-                let is_plain = matches!(request.method(), "GET" | "HEAD") && request.body().is_empty();
-                if endpoints[place].registration.has_tags() && is_plain {
-                    self.prepare(&endpoints[place]);
-                }
-                let (endpoint, guard) = Guard::of(request, endpoints, place, router);
-                let mut job = Job { guard, ..self };
                 // SAFETY: by contract.
-                let answer = unsafe { job.run(endpoint, &path) };
-                let answer = answer
-                    .map_err(|problem| name_others(problem, request, router.allow(request.raw_path())))?;
-                job.finish(answer, true)
+                unsafe { self.answer_by_route(endpoints, place, &path, routes) }
             }
             // SAFETY: by contract.
             Way::Handlers(allow) => unsafe {
                 self.answer_by_handlers(&mut endpoints[handlers], allow, tried)
             },
         }
+    }
+
+    /// Answers by the route, or the page, at this place.
+    unsafe fn answer_by_route(
+        mut self,
+        endpoints: &mut [Endpoint],
+        place: usize,
+        path: &[PathParameter<'_>],
+        routes: &Routes,
+    ) -> Result<u16, Problem> {
+        let (request, registration) = (self.request, &endpoints[place].registration);
+        let (takes_other_sites, by_accept) = (registration.takes_other_sites, registration.by_accept);
+        let is_plain = matches!(request.method(), "GET" | "HEAD") && request.body().is_empty();
+        if registration.has_tags() && is_plain {
+            self.prepare(&endpoints[place]);
+        }
+        let (endpoint, guard) = Guard::of(request, endpoints, place, routes);
+        let mut job = Job { guard, ..self };
+        let answered = if takes_other_sites { Ok(()) } else { refuse_from_elsewhere(request) }
+            // SAFETY: by contract.
+            .and_then(|()| unsafe { job.run(endpoint, path) })
+            .map_err(|problem| name_others(problem, request, routes.allow(request)))
+            .and_then(|answer| job.finish(answer, true));
+        if by_accept { job.vary_by_accept(answered) } else { answered }
     }
 
     /// Asks the query handlers in their order; 404, or 405 with this Allow, if none answers.
@@ -113,6 +114,17 @@ impl Job<'_, '_> {
 }
 
 impl<'r> Job<'_, 'r> {
+    /// Has caches know that `Accept` decides what answers at this path, whatever the answer is.
+    fn vary_by_accept(&mut self, finished: Result<u16, Problem>) -> Result<u16, Problem> {
+        match finished {
+            Ok(status) => {
+                message::vary_by(&mut self.receiver.buffer, "accept");
+                Ok(status)
+            }
+            Err(problem) => Err(Problem { by_accept: true, ..problem }),
+        }
+    }
+
     /// Says what a request for what is there asks of an endpoint that has entity tags.
     fn prepare(&mut self, endpoint: &Endpoint) {
         let headers = self.request.headers().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
@@ -130,23 +142,12 @@ impl<'r> Job<'_, 'r> {
     }
 }
 
-/// Finds what answers. The gateway and the executor both do: an executor's table may be newer.
-pub fn way<'t, 'p>(router: &'t router::Router, request: &Request<'p>) -> Way<'t, 'p> {
-    match router.lookup(request.method(), request.raw_path()) {
-        Err(error) => Way::BadPath(error.to_string()),
-        Ok(Match::Found(found)) => Way::Route(found.route as usize, found.params),
-        Ok(Match::Options { allow }) => Way::Options(allow),
-        Ok(Match::MethodNotAllowed { allow }) => Way::Handlers(Some(allow)),
-        Ok(Match::NotFound) => Way::Handlers(None),
-    }
-}
-
 /// 404, or 405 if other methods have a route here.
 pub fn nothing_answers(request: &Request<'_>, allow: Option<&str>) -> Problem {
     match allow {
         None => Problem::new(404, format!("nothing answers {} {}", request.method(), request.path())),
         Some(allow) => Problem {
-            allow: Some(allow.to_owned()),
+            allow: Some(allow.into()),
             ..Problem::new(405, format!("{} is not allowed here, only {allow}", request.method()))
         },
     }
@@ -161,7 +162,7 @@ fn name_others(mut problem: Problem, request: &Request<'_>, allow: Option<&str>)
         let reads = |method: &str| matches!(method, "GET" | "HEAD");
         let refused = |method: &str| method == request.method() || reads(method) && reads(request.method());
         let others = allow.unwrap_or_default().split(", ").filter(|method| !refused(method));
-        problem.allow = Some(others.collect::<Vec<_>>().join(", "));
+        problem.allow = Some(others.collect::<Vec<_>>().join(", ").into());
     }
     problem
 }

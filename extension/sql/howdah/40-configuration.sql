@@ -14,8 +14,9 @@ create table http.route (
   max_age integer check (max_age operator(pg_catalog.>) 0),
   check (max_age is null or max_entries is not null),
   takes_other_sites boolean not null default false,
-  primary key (method, pattern));
-comment on table http.route is 'Routes; change them by http.route() and http.unroute()';
+  is_page boolean not null default false,
+  primary key (method, pattern, is_page));
+comment on table http.route is 'Routes and pages; change them by http.route() and http.unroute(), http.page() and http.unpage()';
 comment on column http.route.method is 'GET, POST and so on, in upper case, or * for all others';
 comment on column http.route.pattern is 'Path with {name} for a segment and {*rest} for all that is left';
 comment on column http.route.function is 'The function with its argument types';
@@ -28,6 +29,8 @@ comment on column http.route.vary is 'What answers that are kept depend on besid
 comment on column http.route.max_entries is 'How many answers each gateway keeps; null if it keeps none';
 comment on column http.route.takes_other_sites is
   'Whether pages of other sites may send it requests other than GET and HEAD';
+comment on column http.route.is_page is
+  'Whether it answers those alone who prefer HTML, where a route has the same method and pattern; without one it answers everybody';
 comment on column http.route.max_age is 'Seconds for which an answer is kept that depends on the time; null if it is not kept';
 
 create table http.handler (
@@ -122,6 +125,20 @@ language c volatile
 as 'MODULE_PATHNAME', 'howdah_unroute';
 comment on function http.unroute(text, text) is 'Removes a route; false if there is none';
 
+create function http.page(
+  method text, pattern text, function text, role text default 'howdah_web',
+  search_path text default http.registration_path())
+returns void
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_page';
+comment on function http.page(text, text, text, text, text) is
+  'Lets a function answer who prefers HTML, browsers that is, where the route of the same method and pattern answers programs; without one it answers all';
+
+create function http.unpage(method text, pattern text) returns boolean
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_unpage';
+comment on function http.unpage(text, text) is 'Removes a page; false if there is none';
+
 create function http.validate(method text, pattern text, validates boolean default true) returns void
 language c volatile
 as 'MODULE_PATHNAME', 'howdah_validate';
@@ -191,7 +208,8 @@ comment on function http.unlisten(integer, text) is
   'Stops listening on a port: on one address, or on all; requests that run are finished. False if nothing listened';
 
 revoke all on function
-  http.route(text, text, text, text, text), http.unroute(text, text), http.validate(text, text, boolean),
+  http.route(text, text, text, text, text), http.unroute(text, text), http.page(text, text, text, text, text), http.unpage(text, text),
+  http.validate(text, text, boolean),
   http.cross_site(text, text, boolean), http.guard(text, text, text, text), http.unguard(text),
   http.cache(text, text, text[], integer, interval), http.cache_clear(text),
   http.handle(text, text, integer, text, text), http.unhandle(text),
@@ -199,7 +217,8 @@ revoke all on function
   http.registration_path(), http.configuration_changed()
 from public;
 grant execute on function
-  http.route(text, text, text, text, text), http.unroute(text, text), http.validate(text, text, boolean),
+  http.route(text, text, text, text, text), http.unroute(text, text), http.page(text, text, text, text, text), http.unpage(text, text),
+  http.validate(text, text, boolean),
   http.cross_site(text, text, boolean), http.guard(text, text, text, text), http.unguard(text),
   http.cache(text, text, text[], integer, interval), http.cache_clear(text),
   http.handle(text, text, integer, text, text), http.unhandle(text),

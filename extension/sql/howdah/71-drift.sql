@@ -14,28 +14,28 @@ create function deploy.registration(type text, names text[]) returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $body$
-  select case registration.type
-    when 'route' then (
+  -- A page is a row among the routes.
+  select case when registration.type in ('route', 'page') then (
       select md5(concat_ws(' ', r.function, r.role, r.search_path, r.validates, r.vary, r.max_entries, r.max_age, case when r.takes_other_sites then 'other sites' end)) from http.route r
-      where r.method = registration.names[1] and r.pattern = registration.names[2])
-    when 'handler' then (
+      where r.method = registration.names[1] and r.pattern = registration.names[2] and r.is_page = (registration.type = 'page'))
+    when registration.type = 'handler' then (
       select md5(concat_ws(' ', h.statement, h.priority, h.role, h.search_path)) from http.handler h where h.name = registration.names[1])
-    when 'guard' then (
+    when registration.type = 'guard' then (
       select md5(concat_ws(' ', g.function, g.role, g.search_path)) from http.guarded g where g.prefix = registration.names[1])
-    when 'job' then (
+    when registration.type = 'job' then (
       select md5(concat_ws(
         ' ', k.function, k.role, k.search_path, k.attempts, k.backoff, k.longest_backoff, k.timeout is null, k.timeout,
         k.at_once is null, k.at_once, k.per_second is null, k.per_second, k.priority, k.batch,
         (select a.name from job.kind a where a.id = k.alert), k.keep_failures is null, k.keep_failures, k.keep_dead is null,
         k.keep_dead))
       from job.kind k where k.name = registration.names[1])
-    when 'schedule' then (
+    when registration.type = 'schedule' then (
       select md5(concat_ws(
         ' ', k.name, s.arguments, s.priority, s.cron, s.every, s.time_zone, s.missed, s.missed_within, s.missed_most, s.may_overlap))
       from job.timetable s left join job.kind k on k.id = s.kind where s.name = registration.names[1])
     end
 $body$;
-comment on function deploy.registration(text, text[]) is 'What a route, a query handler, a guard, a kind of jobs or a schedule is now; null if it is gone';
+comment on function deploy.registration(text, text[]) is 'What a route, a page, a query handler, a guard, a kind of jobs or a schedule is now; null if it is gone';
 
 create function deploy.described(application text) returns table (noted deploy.object, object text, definition text)
 language sql stable
@@ -46,7 +46,7 @@ as $body$
   code as materialized (
     select row_number() over () as id, o as noted, o.is_stale, a.classid as class, a.objid as number, o.names[1] as schema_name
     from deploy.object o cross join lateral deploy.address(o.type, o.names, o.arguments) a
-    where o.application = described.application and o.type not in ('route', 'handler', 'guard', 'job', 'schedule')),
+    where o.application = described.application and o.type not in ('route', 'page', 'handler', 'guard', 'job', 'schedule')),
   now as materialized (
     select d.*, true as is_own from app cross join lateral deploy.describe(app.schema_name) d
     union all
@@ -74,7 +74,7 @@ as $body$
   from code c left join digest d on d.id = c.id
   union all
   select o, null, deploy.registration(o.type, o.names)
-  from deploy.object o where o.application = described.application and o.type in ('route', 'handler', 'guard', 'job', 'schedule')
+  from deploy.object o where o.application = described.application and o.type in ('route', 'page', 'handler', 'guard', 'job', 'schedule')
   union all
   select null, s.object, case when length(t.definition) < 200 then t.definition else md5(t.definition) end
   from shape s
@@ -92,7 +92,7 @@ language sql immutable
 set search_path = pg_catalog, pg_temp
 as $body$
   select coalesce((object).definition is not null and not (object).is_stale and (now is null or now <> (object).definition
-    and ((object).type in ('route', 'handler', 'guard', 'job', 'schedule') or split_part(now, ':', 1) = split_part((object).definition, ':', 1))), false)
+    and ((object).type in ('route', 'page', 'handler', 'guard', 'job', 'schedule') or split_part(now, ':', 1) = split_part((object).definition, ':', 1))), false)
 $body$;
 comment on function deploy.is_drifted(deploy.object, text) is
   'Whether an object is not as it was noted; in other words the same may be told otherwise, so that nothing is compared';
@@ -101,7 +101,7 @@ create function deploy.label(object deploy.object) returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $body$
-  select (object).type || ' ' || array_to_string((object).names, case when (object).type in ('route', 'handler', 'guard', 'job', 'schedule') then ' ' else '.' end)
+  select (object).type || ' ' || array_to_string((object).names, case when (object).type in ('route', 'page', 'handler', 'guard', 'job', 'schedule') then ' ' else '.' end)
     || case when (object).type in ('function', 'procedure', 'aggregate') then '(' || array_to_string((object).arguments, ',') || ')' else '' end
 $body$;
 comment on function deploy.label(deploy.object) is 'An object, for people';
@@ -182,7 +182,7 @@ as $body$
   from (
     -- By EXCEPT: NOT EXISTS would look for each of thousands among thousands, as tables without statistics seem to be small.
     select i.type, i.names from app cross join lateral (
-      select 'route', array[r.method, r.pattern] from http.route r
+      select case when r.is_page then 'page' else 'route' end, array[r.method, r.pattern] from http.route r
       where r.owner = pg_get_userbyid(app.owner::oid) or starts_with(r.function, quote_ident(app.schema_name) || '.')
       union all
       select 'handler', array[h.name] from http.handler h where h.owner = pg_get_userbyid(app.owner::oid)

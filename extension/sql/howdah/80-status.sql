@@ -101,7 +101,7 @@ select * from http.read_stats();
 
 comment on function http.read_stats() is 'What the view http.stats shows';
 comment on view http.stats is 'Requests of each route and handler of this database, since the server started';
-comment on column http.stats.kind is 'route or handler';
+comment on column http.stats.kind is 'route, page or handler';
 comment on column http.stats.method is 'The route''s method; null for a handler';
 comment on column http.stats.pattern is 'The route''s pattern, or the handler''s name';
 comment on column http.stats.requests is 'Requests that have ended';

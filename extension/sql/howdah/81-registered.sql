@@ -1,8 +1,8 @@
--- What is registered with this extension, and is no object of PostgreSQL's: routes, query handlers, guards, kinds of jobs, schedules. The one place in
+-- What is registered with this extension, and is no object of PostgreSQL's: routes, pages, query handlers, guards, kinds of jobs, schedules. The one place in
 -- which deployments know of them.
 
 create view deploy.registered as
-select 'route' as type, array[r.method, r.pattern] as names, r.owner::text as owner, r.role::text as role from http.route r
+select case when r.is_page then 'page' else 'route' end as type, array[r.method, r.pattern] as names, r.owner::text as owner, r.role::text as role from http.route r
 union all
 select 'handler', array[h.name], h.owner::text, h.role::text from http.handler h
 union all
@@ -11,12 +11,18 @@ union all
 select 'schedule', array[s.name], pg_catalog.pg_get_userbyid(s.owner)::text, null from job.timetable s
 union all
 select 'job', array[k.name], pg_catalog.pg_get_userbyid(k.owner)::text, k.role::text from job.kind k;
-comment on view deploy.registered is 'Routes, query handlers, guards, schedules and kinds of jobs, with the roles that own them and that they run as';
+comment on view deploy.registered is 'Routes, pages, query handlers, guards, schedules and kinds of jobs, with the roles that own them and that they run as';
 revoke all on deploy.registered from public;
+
+create function deploy.unready_routes(owner text) returns table (type text, names text[], error text, detail text, hint text)
+language c volatile strict
+as 'MODULE_PATHNAME', 'deploy_unready_routes';
+comment on function deploy.unready_routes(text) is 'Routes to a role''s functions, pages and guards, that cannot be served as things are';
+revoke all on function deploy.unready_routes(text) from public;
 
 create view deploy.requested as
 select s.kind as type, array_remove(array[s.method, s.pattern], null) as names, s.requests, s.server_errors from http.stats s;
-comment on view deploy.requested is 'How often routes and query handlers were asked, and have failed';
+comment on view deploy.requested is 'How often routes, pages and query handlers were asked, and have failed';
 revoke all on deploy.requested from public;
 
 create function deploy.unregister(type text, names text[], with_jobs boolean) returns void
@@ -27,8 +33,9 @@ declare
   kind integer;
 begin
   case unregister.type
-    when 'route' then
-      delete from http.route r where r.method = unregister.names[1] and r.pattern = unregister.names[2];
+    when 'route', 'page' then
+      delete from http.route r
+      where r.method = unregister.names[1] and r.pattern = unregister.names[2] and r.is_page = (unregister.type = 'page');
     when 'handler' then
       delete from http.handler h where h.name = unregister.names[1];
     when 'guard' then
@@ -69,7 +76,7 @@ begin
       select from deploy.object again
       where again.application = unregister_gone.application and again.type = n.type and again.names = n.names and not again.is_stale)
     -- A kind last: with it go its schedules.
-    order by array_position(array['route', 'handler', 'guard', 'schedule', 'job'], g.type), g.names
+    order by array_position(array['route', 'page', 'handler', 'guard', 'schedule', 'job'], g.type), g.names
   loop
     perform deploy.unregister(gone.type, gone.names, false);
     return next gone.label;
@@ -88,7 +95,7 @@ as $body$
     select r.type, r.names
     from deploy.registered r join deploy.application a on r.owner = pg_get_userbyid(a.owner)
     where a.name = unregister_all.application
-    order by array_position(array['route', 'handler', 'guard', 'schedule', 'job'], r.type)) g
+    order by array_position(array['route', 'page', 'handler', 'guard', 'schedule', 'job'], r.type)) g
 $body$;
 comment on function deploy.unregister_all(text) is 'Takes back all that the owner of an application has registered, with its jobs';
 

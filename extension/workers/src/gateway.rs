@@ -421,7 +421,7 @@ impl Gateway<'_> {
             return self.flights.refusals.answer(&mut self.server, refused, &problem);
         };
         let is_guarded = table.is_guarded(request.path());
-        let endpoints = match request::way(&table.router, &request) {
+        let endpoints = match table.routes.way(&request) {
             // Strangers do not learn what is there.
             Way::Options(_) | Way::Handlers(_) if is_guarded => None,
             Way::BadPath(reason) => {

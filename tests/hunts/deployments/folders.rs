@@ -288,7 +288,24 @@ impl World {
                 file.push_str(";\n");
             }
         }
+        let routes: String = self.objects.iter().filter_map(|object| self.route(object)).collect();
+        if !routes.is_empty() {
+            files.insert("routes.sql".into(), routes);
+        }
         files
+    }
+
+    /// A page answers at a path of its own, for all or beside data.
+    fn route(&self, object: &Object) -> Option<String> {
+        let path = (object.kind == Kind::Page && self.text(object).is_some()).then(|| object.name())?;
+        let routes: &[&str] = match object.variant % 4 {
+            0 => return None,
+            1 => &["route"],
+            2 => &["page"],
+            _ => &["page", "route"],
+        };
+        let line = |what: &&str| format!("select http.{what}('GET', '/{path}', '{path}');\n");
+        Some(routes.iter().map(line).collect())
     }
 
     /// The name of an object of one of these kinds that another uses.

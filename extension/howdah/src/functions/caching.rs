@@ -9,7 +9,7 @@ use queue::functions::typed::in_microseconds;
 use request::read_inputs::ReadInput;
 use session::authority::{has_rights_of, is_admin, refuse_restricted, rows_as_owner, value_as_owner};
 
-use super::registering::{check_reads, check_route_owner, check_set};
+use super::registering::{BOTH, check_reads, check_route_owner, check_set};
 
 sql_function!(
     /// `http.cache(method, pattern, vary, max_entries, max_age)`
@@ -33,7 +33,7 @@ sql_function!(
             refuse(INVALID, "max_age is from a second to 365 days, in whole seconds");
         }
         let max_age = max_age.map(|age| (age / SECOND_US) as i32);
-        check_route_owner(&method, pattern);
+        check_route_owner(&method, pattern, BOTH);
         let set = value_as_owner::<bool>(
             "update http.route r set vary = $3, max_entries = nullif($4, 0),
                max_age = case when $4 > 0 then $5 end
@@ -73,17 +73,17 @@ sql_function!(
         refuse_restricted();
         let pattern = call.text(0);
         let kept = rows_as_owner(
-            "select r.method, r.pattern, r.owner from http.route r where r.max_entries is not null and ($1 is null or r.pattern = $1)",
+            "select r.method, r.pattern, r.owner, r.is_page from http.route r where r.max_entries is not null and ($1 is null or r.pattern = $1)",
             &[pattern.into()],
-            |row| Some((row.get::<String>(1).ok()??, row.get::<String>(2).ok()??, row.get::<String>(3).ok()?)),
+            |row| Some((row.get::<String>(1).ok()??, row.get::<String>(2).ok()??, row.get::<bool>(4).ok()??, row.get::<String>(3).ok()?)),
         );
         let is_own = |owner: &Option<String>| is_admin() || owner.as_deref().is_some_and(has_rights_of);
         let own: Vec<_> = kept.into_iter().filter(|(.., owner)| is_own(owner)).collect();
-        for (method, pattern, _) in &own {
+        for (method, pattern, is_page, _) in &own {
             // Which routes there are is a part of what each answer has read.
             value_as_owner::<bool>(
-                "update http.route r set max_entries = r.max_entries where r.method = $1 and r.pattern = $2 returning true",
-                &[method.as_str().into(), pattern.as_str().into()],
+                "update http.route r set max_entries = r.max_entries where r.method = $1 and r.pattern = $2 and r.is_page = $3 returning true",
+                &[method.as_str().into(), pattern.as_str().into(), (*is_page).into()],
             );
         }
         call.give(Some(own.len() as i64))

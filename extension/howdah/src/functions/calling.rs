@@ -8,7 +8,7 @@ use pg::guard::direct;
 use pg::refuse::{refuse, refuse_with_hint};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use request::receiver::headers;
+use request::headers::headers;
 use request::types::Types;
 use request::{call, params};
 use session::authority::refuse_restricted;

@@ -1,8 +1,7 @@
-//! Registering routes and query handlers.
+//! Registering routes and pages.
 //!
 //! These functions run as their caller. Whom a request may run as is asked of the current user; names mean what they mean to
-//! the caller; a statement is analysed as the role that is to run it, as analysing runs what users have made: domains in its
-//! constants, say. Only the rows are written as the extension's owner, by fixed texts.
+//! the caller. Only the rows are written as the extension's owner, by fixed texts.
 
 use std::ffi::{CStr, CString};
 
@@ -15,12 +14,11 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 use request::function::Function;
 use request::inputs::Input;
-use request::make_plan;
 use request::types::Types;
 use router::{Router, may_be_below};
 use session::authority::{
-    NothingOpen, as_role, check_role, current_user, function_name, has_rights_of, is_admin, name_of,
-    refuse_restricted, rows_as_owner, value_as_owner, with_path,
+    check_role, function_name, has_rights_of, is_admin, name_of, refuse_restricted, rows_as_owner,
+    value_as_owner, with_path,
 };
 use session::temporary;
 use shared::settings;
@@ -28,28 +26,37 @@ use shared::settings;
 sql_function!(
     /// `http.route(method, pattern, function, role, search_path)`
     howdah_route,
-    |call| {
-        refuse_restricted();
-        let method = call.need_text(0, "method").to_uppercase();
-        let pattern = call.need_text(1, "pattern");
-        let role = check_role(call.need_text(3, "role"));
-        let path = SearchPath::of(call, 4);
-        let function = with_path(&path.0, || look_up(call.need_text(2, "function")));
-        let function_as_it_is = check_function(function);
-        let owner = name_of(function_as_it_is.owner());
-        check_function_owner(&owner, &function_as_it_is);
-        let (function, path) = (function_name(function), path.text());
-        let route = NewRoute { method: &method, pattern, function, role, path, owner };
-        let (former, is_same) = route.former();
-        if !is_same {
-            route.register(former.as_deref());
-        }
-        check_parameters(pattern, &function_as_it_is);
-        let note = if is_same { note_kept } else { note_registered };
-        note(Registered::Route, &[&method, pattern]);
-        Datum::null()
-    }
+    |call| register_route(call, Registered::Route)
 );
+
+sql_function!(
+    /// `http.page(method, pattern, function, role, search_path)`
+    howdah_page,
+    |call| register_route(call, Registered::Page)
+);
+
+/// Registers a route or a page.
+fn register_route(call: Call, what: Registered) -> Datum {
+    refuse_restricted();
+    let method = call.need_text(0, "method").to_uppercase();
+    let pattern = call.need_text(1, "pattern");
+    let role = check_role(call.need_text(3, "role"));
+    let path = SearchPath::of(call, 4);
+    let function = with_path(&path.0, || look_up(call.need_text(2, "function")));
+    let function_as_it_is = check_function(function);
+    let owner = name_of(function_as_it_is.owner());
+    check_function_owner(&owner, &function_as_it_is);
+    let (function, path) = (function_name(function), path.text());
+    let route = NewRoute { what, method: &method, pattern, function, role, path, owner };
+    let (former, is_same) = route.former();
+    if !is_same {
+        route.register(former.as_deref());
+    }
+    check_parameters(pattern, &function_as_it_is);
+    let note = if is_same { note_kept } else { note_registered };
+    note(what, &[&method, pattern]);
+    Datum::null()
+}
 
 sql_function!(
     /// `http.registration_path()`: the schemas of the search_path but those for what is temporary, and pg_temp last. A session's own has a
@@ -73,18 +80,31 @@ sql_function!(
 sql_function!(
     /// `http.unroute(method, pattern)`
     howdah_unroute,
-    |call| {
-        refuse_restricted();
-        let method = call.text(0).map(|method| method.to_uppercase());
-        if let (Some(method), Some(pattern)) = (&method, call.text(1)) {
-            check_route_owner(method, pattern);
-        }
-        is_removed(
-            "delete from http.route r where r.method = $1 and r.pattern = $2 returning true",
-            &[method.into(), call.text(1).into()],
-        )
-    }
+    |call| remove_route(call, Registered::Route)
 );
+
+sql_function!(
+    /// `http.unpage(method, pattern)`
+    howdah_unpage,
+    |call| remove_route(call, Registered::Page)
+);
+
+/// Removes a route or a page.
+fn remove_route(call: Call, what: Registered) -> Datum {
+    refuse_restricted();
+    let method = call.text(0).map(|method| method.to_uppercase());
+    if let (Some(method), Some(pattern)) = (&method, call.text(1)) {
+        check_route_owner(method, pattern, &[what]);
+    }
+    is_removed(
+        "delete from http.route r where r.method = $1 and r.pattern = $2 and r.is_page = $3 returning true",
+        &[method.into(), call.text(1).into(), is_page(what).into()],
+    )
+}
+
+fn is_page(what: Registered) -> bool {
+    what == Registered::Page
+}
 
 sql_function!(
     /// `http.validate(method, pattern, validates)`
@@ -95,7 +115,7 @@ sql_function!(
         let pattern = call.need_text(1, "pattern");
         let validates: bool = call.need(2, "validates");
         check_reads(&method, "have no entity tag");
-        check_route_owner(&method, pattern);
+        check_route_owner(&method, pattern, BOTH);
         let set = value_as_owner::<bool>(
             "update http.route r set validates = $3 where r.method = $1 and r.pattern = $2 returning true",
             &[method.as_str().into(), pattern.into(), validates.into()],
@@ -120,7 +140,7 @@ sql_function!(
                 "Name a route that changes something: POST, PUT, PATCH, DELETE or *.",
             );
         }
-        check_route_owner(&method, pattern);
+        check_route_owner(&method, pattern, BOTH);
         let set = value_as_owner::<bool>(
             "update http.route r set takes_other_sites = $3 where r.method = $1 and r.pattern = $2 returning true",
             &[method.as_str().into(), pattern.into(), takes.into()],
@@ -151,63 +171,9 @@ pub(super) fn check_set(set: Option<bool>, method: &str, pattern: &str) {
     }
 }
 
-sql_function!(
-    /// `http.handle(statement, name, priority, role, search_path)`
-    howdah_handle,
-    |call| {
-        refuse_restricted();
-        let statement = call.need_text(0, "statement");
-        let name = call.need_text(1, "name");
-        let former = check_handler_owner(name);
-        let owner = (!is_admin()).then(|| name_of(current_user()));
-        let priority: i32 = call.need(2, "priority");
-        let role = check_role(call.need_text(3, "role"));
-        let path = SearchPath::of(call, 4);
-        let nothing_open = NothingOpen::required("what the planner calls for the statement");
-        let reads_temporary = as_role(role, &path.0, &nothing_open, || {
-            // SAFETY: inside a transaction with a snapshot, as the handler's role and with its search_path.
-            let plan = unsafe { make_plan::for_statement(statement, &types()) };
-            let reads_temporary = plan.relations().any(temporary::is_temporary_relation);
-            plan.release();
-            reads_temporary
-        });
-        temporary::refuse_if(reads_temporary, "a statement over a table or view");
-        register(
-            &format!("handler {name}"),
-            "insert into http.handler as h (name, statement, priority, role, search_path, owner) values ($1, $2, $3, $4, $5, $6)
-             on conflict (name) do update
-             set statement = excluded.statement, priority = excluded.priority, role = excluded.role,
-               search_path = excluded.search_path
-             where $7 or coalesce(h.owner, '') = $8 returning true",
-            &[
-                name.into(),
-                statement.into(),
-                priority.into(),
-                role.into(),
-                path.text().into(),
-                owner.as_deref().into(),
-                owner.is_none().into(),
-                former.as_deref().or(owner.as_deref()).into(),
-            ],
-        );
-        note_registered(Registered::Handler, &[name]);
-        Datum::null()
-    }
-);
-
-sql_function!(
-    /// `http.unhandle(name)`
-    howdah_unhandle,
-    |call| {
-        refuse_restricted();
-        let name = call.text(0);
-        name.map(check_handler_owner);
-        is_removed("delete from http.handler h where h.name = $1 returning true", &[name.into()])
-    }
-);
-
-/// A route as it is to be.
+/// A route or a page as it is to be.
 struct NewRoute<'a> {
+    what: Registered,
     method: &'a str,
     pattern: &'a str,
     function: String,
@@ -223,7 +189,7 @@ impl NewRoute<'_> {
         let found = rows_as_owner(
             "select coalesce(r.owner, ''), (r.function, r.role, r.search_path, r.validates, r.takes_other_sites, r.vary) = ($3, $4, $5, false, false, '{}'::text[])
                and r.owner = $6 and r.max_entries is null and r.max_age is null
-             from http.route r where r.method = $1 and r.pattern = $2",
+             from http.route r where r.method = $1 and r.pattern = $2 and r.is_page = $7",
             &[
                 self.method.into(),
                 self.pattern.into(),
@@ -231,6 +197,7 @@ impl NewRoute<'_> {
                 self.role.into(),
                 self.path.as_str().into(),
                 self.owner.as_str().into(),
+                is_page(self.what).into(),
             ],
             |row| Some((row.get::<String>(1).ok()??, row.get::<bool>(2).ok()?.unwrap_or_default())),
         );
@@ -240,7 +207,7 @@ impl NewRoute<'_> {
     }
 
     fn title(&self) -> String {
-        format!("route {} {}", self.method, self.pattern)
+        format!("{} {} {}", self.what.word(), self.method, self.pattern)
     }
 
     /// Registers it, where there is none, or in place of one of `former`. What it has in common with others is asked when its owner has
@@ -248,14 +215,14 @@ impl NewRoute<'_> {
     fn register(&self, former: Option<&str>) {
         let is_known = former == Some(&self.owner);
         if !is_known {
-            check_other_routes(self.method, self.pattern);
-            check_guards(self.method, self.pattern);
-            check_room(&self.owner, self.method, self.pattern);
+            self.check_other_routes();
+            self.check_guards();
+            self.check_room();
         }
         register(
             &self.title(),
-            "insert into http.route as r (method, pattern, function, role, search_path, owner) values ($1, $2, $3, $4, $5, $6)
-             on conflict (method, pattern) do update
+            "insert into http.route as r (method, pattern, function, role, search_path, owner, is_page) values ($1, $2, $3, $4, $5, $6, $9)
+             on conflict (method, pattern, is_page) do update
              set function = excluded.function, role = excluded.role, search_path = excluded.search_path,
                owner = excluded.owner, validates = false, vary = default, max_entries = null, max_age = null,
                takes_other_sites = false
@@ -269,10 +236,97 @@ impl NewRoute<'_> {
                 self.owner.as_str().into(),
                 is_admin().into(),
                 former.unwrap_or(&self.owner).into(),
+                is_page(self.what).into(),
             ],
         );
         if !is_known {
-            check_route(self.method, self.pattern);
+            self.check_pattern();
+        }
+    }
+
+    /// An error if the route would answer some of the requests that another's does, of somebody whose rights the current user has not.
+    fn check_other_routes(&self) {
+        if is_admin() {
+            return;
+        }
+        let pattern = self.pattern;
+        let beginning = pattern.split('{').next().unwrap_or_default();
+        let others = rows_as_owner(
+            "select r.pattern, coalesce(r.owner, '') from http.route r
+             where starts_with(r.pattern, $1) or starts_with($1, split_part(r.pattern, '{', 1))",
+            &[beginning.into()],
+            |row| row.get::<String>(1).ok()?.zip(row.get::<String>(2).ok()?),
+        );
+        let taken = others
+            .iter()
+            .find(|(other, owner)| router::takes_part_of(pattern, other) && !has_rights_of(owner));
+        if let Some((other, owner)) = taken {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+                &format!("{} would answer requests to {other}, which belongs to {owner}", self.title()),
+                "Choose another path.",
+            );
+        }
+    }
+
+    /// An error if the route would be guarded by somebody whose rights the current user has not, who would see its requests, and could refuse them.
+    fn check_guards(&self) {
+        if is_admin() {
+            return;
+        }
+        let guards =
+            rows_as_owner("select g.prefix, coalesce(g.owner, '') from http.guarded g", &[], |row| {
+                row.get::<String>(1).ok()?.zip(row.get::<String>(2).ok()?)
+            });
+        let theirs =
+            guards.iter().find(|(prefix, owner)| may_be_below(prefix, self.pattern) && !has_rights_of(owner));
+        if let Some((prefix, owner)) = theirs {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+                &format!("{} would lie below the guard {prefix}, which belongs to {owner}", self.title()),
+                "Choose another path.",
+            );
+        }
+    }
+
+    /// An error if an application would have more than half of the routes that have statistics and a limit of their own.
+    fn check_room(&self) {
+        let most = i64::from(settings::MAX_ROUTES.get()) / 2;
+        let others = || {
+            value_as_owner::<i64>(
+                "select count(*) from http.route r where r.owner = $1 and (r.method, r.pattern, r.is_page) <> ($2, $3, $4)",
+                &[
+                    self.owner.as_str().into(),
+                    self.method.into(),
+                    self.pattern.into(),
+                    is_page(self.what).into(),
+                ],
+            )
+        };
+        if !is_admin() && others().is_some_and(|count| count >= most) {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+                &format!("{} has {most} routes already", self.owner),
+                "An application may have half of howdah.max_routes. Raise it and restart the server.",
+            );
+        }
+    }
+
+    /// An error if a route is malformed, or conflicts with another. Those that can match the same paths have the same text up to
+    /// the first parameter: what the others cost does not grow with each route that is added.
+    fn check_pattern(&self) {
+        let (method, pattern) = (self.method, self.pattern);
+        let beginning = pattern.split('{').next().unwrap_or_default();
+        let others = rows_as_owner(
+            "select distinct r.pattern from http.route r
+             where r.method = $1 and starts_with(r.pattern, $2) and r.pattern <> $3",
+            &[method.into(), beginning.into(), pattern.into()],
+            |row| row.get::<String>(1).ok().flatten(),
+        );
+        let mut router = Router::new();
+        let added = others.iter().try_for_each(|other| router.insert(method, other, 0));
+        if let Err(error) = added.and_then(|()| router.insert(method, pattern, 0)) {
+            refuse(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, &format!("{}: {error}", self.title()));
         }
     }
 }
@@ -322,15 +376,19 @@ pub(crate) fn look_up(name: &str) -> Oid {
     found.unwrap_or(Oid::INVALID)
 }
 
-/// An error if there is such a route, and its function is that of somebody whose rights the current user has not: who may register
-/// routes without being a member of howdah_admin, such as the owner of an application, replaces none of others. Whose it is, if there is
-/// one.
-pub(super) fn check_route_owner(method: &str, pattern: &str) -> Option<String> {
-    check_owner(
-        "select coalesce(r.owner, '') from http.route r where r.method = $1 and r.pattern = $2",
-        &[method.into(), pattern.into()],
-        &format!("route {method} {pattern}"),
-    )
+/// A route and the page beside it: [`http.validate()`](howdah_validate) and its like say something of both.
+pub(super) const BOTH: &[Registered] = &[Registered::Route, Registered::Page];
+
+/// An error if there is such a route or page, and its function is that of somebody whose rights the current user has not: who may register
+/// routes without being a member of howdah_admin, such as the owner of an application, changes none of others.
+pub(super) fn check_route_owner(method: &str, pattern: &str, which: &[Registered]) {
+    for what in which {
+        check_owner(
+            "select coalesce(r.owner, '') from http.route r where r.method = $1 and r.pattern = $2 and r.is_page = $3",
+            &[method.into(), pattern.into(), is_page(*what).into()],
+            &format!("{} {method} {pattern}", what.word()),
+        );
+    }
 }
 
 /// An error if it is the function of somebody whose rights the current user has not: a route belongs to its function's owner.
@@ -342,74 +400,6 @@ pub(crate) fn check_function_owner(owner: &str, function: &Function) {
             "Write a function of your own, which calls it.",
         );
     }
-}
-
-/// An error if the route would answer some of the requests that another's does, of somebody whose rights the current user has not.
-fn check_other_routes(method: &str, pattern: &str) {
-    if is_admin() {
-        return;
-    }
-    let beginning = pattern.split('{').next().unwrap_or_default();
-    let others = rows_as_owner(
-        "select r.pattern, coalesce(r.owner, '') from http.route r
-         where starts_with(r.pattern, $1) or starts_with($1, split_part(r.pattern, '{', 1))",
-        &[beginning.into()],
-        |row| row.get::<String>(1).ok()?.zip(row.get::<String>(2).ok()?),
-    );
-    let taken =
-        others.iter().find(|(other, owner)| router::takes_part_of(pattern, other) && !has_rights_of(owner));
-    if let Some((other, owner)) = taken {
-        refuse_with_hint(
-            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-            &format!("route {method} {pattern} would answer requests to {other}, which belongs to {owner}"),
-            "Choose another path.",
-        );
-    }
-}
-
-/// An error if the route would be guarded by somebody whose rights the current user has not, who would see its requests, and could refuse them.
-fn check_guards(method: &str, pattern: &str) {
-    if is_admin() {
-        return;
-    }
-    let guards = rows_as_owner("select g.prefix, coalesce(g.owner, '') from http.guarded g", &[], |row| {
-        row.get::<String>(1).ok()?.zip(row.get::<String>(2).ok()?)
-    });
-    let theirs = guards.iter().find(|(prefix, owner)| may_be_below(prefix, pattern) && !has_rights_of(owner));
-    if let Some((prefix, owner)) = theirs {
-        refuse_with_hint(
-            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-            &format!("route {method} {pattern} would lie below the guard {prefix}, which belongs to {owner}"),
-            "Choose another path.",
-        );
-    }
-}
-
-/// An error if an application would have more than half of the routes that have statistics and a limit of their own.
-fn check_room(owner: &str, method: &str, pattern: &str) {
-    let most = i64::from(settings::MAX_ROUTES.get()) / 2;
-    let others = || {
-        value_as_owner::<i64>(
-            "select count(*) from http.route r where r.owner = $1 and (r.method, r.pattern) <> ($2, $3)",
-            &[owner.into(), method.into(), pattern.into()],
-        )
-    };
-    if !is_admin() && others().is_some_and(|count| count >= most) {
-        refuse_with_hint(
-            PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-            &format!("{owner} has {most} routes already"),
-            "An application may have half of howdah.max_routes. Raise it and restart the server.",
-        );
-    }
-}
-
-/// The same of a query handler: whoever registered it.
-fn check_handler_owner(name: &str) -> Option<String> {
-    check_owner(
-        "select coalesce(h.owner, '') from http.handler h where h.name = $1",
-        &[name.into()],
-        &format!("handler {name}"),
-    )
 }
 
 pub(super) fn check_owner(query: &str, arguments: &[DatumWithOid<'_>], what: &str) -> Option<String> {
@@ -471,27 +461,7 @@ fn check_parameters(pattern: &str, function: &Function) {
 }
 
 /// The types, looked up in a session that registers.
-fn types() -> Types {
+pub(super) fn types() -> Types {
     // SAFETY: inside a transaction, in a database with the extension.
     unsafe { Types::look_up(pg_sys::get_namespace_oid(c"http".as_ptr(), false)) }
-}
-
-/// An error if a route is malformed, or conflicts with another. Those that can match the same paths have the same text up to
-/// the first parameter: what the others cost does not grow with each route that is added.
-fn check_route(method: &str, pattern: &str) {
-    let beginning = pattern.split('{').next().unwrap_or_default();
-    let others = rows_as_owner(
-        "select r.pattern from http.route r
-         where r.method = $1 and starts_with(r.pattern, $2) and r.pattern <> $3",
-        &[method.into(), beginning.into(), pattern.into()],
-        |row| row.get::<String>(1).ok().flatten(),
-    );
-    let mut router = Router::new();
-    let added = others.iter().try_for_each(|other| router.insert(method, other, 0));
-    if let Err(error) = added.and_then(|()| router.insert(method, pattern, 0)) {
-        refuse(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            &format!("route {method} {pattern}: {error}"),
-        );
-    }
 }

@@ -14,9 +14,9 @@ sql_function!(
         watch();
         // SAFETY: inside the transaction of the call, whose snapshot is active; nobody but the extension's owner may call it.
         let unready = unsafe { check::unready(call.need_text(0, "owner"), &nothing_open) };
-        for check::Unready { route: (method, pattern), error } in unready {
+        for check::Unready { kind, names, error } in unready {
             // SAFETY: the declaration has these columns.
-            unsafe { returned.add_values(&mut columns![method, pattern, error.message, error.detail, error.hint]) };
+            unsafe { returned.add_values(&mut columns![kind, names, error.message, error.detail, error.hint]) };
         }
         returned.done()
     }

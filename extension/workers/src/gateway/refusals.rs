@@ -72,7 +72,11 @@ impl Refusals {
                 "howdah: http request {id}{route} answered {status} by the gateway: {reason}{more}"
             );
         }
-        server.reply(refused.ticket, problem.write(Vec::new(), refused.id));
+        let mut answer = problem.write(Vec::new(), refused.id);
+        if counters(refused.gate).is_some_and(RouteCounters::is_by_accept) {
+            message::vary_by(&mut answer, "accept");
+        }
+        server.reply(refused.ticket, answer);
     }
 
     /// Counts the answer of a request that ran in this gateway.
@@ -147,6 +151,7 @@ pub(crate) struct Refused<'a> {
 fn label(gate: u32) -> String {
     match counters(gate).map(RouteCounters::label) {
         Some((RouteKind::Route, method, pattern)) => format!(" to {method} {pattern}"),
+        Some((RouteKind::Page, method, pattern)) => format!(" to page {method} {pattern}"),
         Some((RouteKind::Handler, _, name)) => format!(" to handler {name}"),
         None => String::new(),
     }

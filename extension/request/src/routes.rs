@@ -1,0 +1,82 @@
+//! Routes by method and path, and pages beside them: where a route and a page have the same method and pattern, `Accept` decides.
+
+use std::collections::HashMap;
+
+use form::accept::prefers_html;
+use message::Request;
+use router::{InsertError, Match, Params, Router};
+
+use super::endpoint::{Registration, Target};
+
+/// Which endpoint answers, by its place.
+#[derive(Default)]
+pub struct Routes {
+    router: Router,
+    /// Routes beside which there is a page, by method and pattern.
+    paired: HashMap<(String, String), usize>,
+    /// The page beside the route at a place, as far as there are some.
+    pages: Vec<Option<u32>>,
+}
+
+/// The answering side of a request, as far as the request itself tells.
+pub enum Way<'t, 'p> {
+    /// The endpoint at this place, with the path's parameters.
+    Route(usize, Params<'t, 'p>),
+    /// The query handlers; if none answers, 405 with this Allow, or 404.
+    Handlers(Option<&'t str>),
+    /// OPTIONS, answered with this Allow.
+    Options(&'t str),
+    /// The path cannot be decoded.
+    BadPath(String),
+}
+
+impl Routes {
+    /// Adds what is registered, at this place; a page beside a route after it. Query handlers have no path.
+    pub(crate) fn add(&mut self, registered: &Registration, place: usize) -> Result<(), InsertError> {
+        let Target::Function { method, pattern, is_page, .. } = &registered.target else { return Ok(()) };
+        if !registered.by_accept {
+            return self.router.insert(method, pattern, place as u32);
+        }
+        let named = (method.clone(), pattern.clone());
+        match self.paired.get(&named) {
+            Some(route) if *is_page => {
+                self.pages.resize(self.pages.len().max(route + 1), None);
+                self.pages[*route] = Some(place as u32);
+            }
+            _ => {
+                self.router.insert(method, pattern, place as u32)?;
+                self.paired.insert(named, place);
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds what answers. The gateway and the executor both do: an executor's table may be newer.
+    pub fn way<'t, 'p>(&'t self, request: &Request<'p>) -> Way<'t, 'p> {
+        match self.router.lookup(request.method(), request.raw_path()) {
+            Err(error) => Way::BadPath(error.to_string()),
+            Ok(Match::Found(found)) => Way::Route(self.accepted(found.route, request), found.params),
+            Ok(Match::Options { allow }) => Way::Options(allow),
+            Ok(Match::MethodNotAllowed { allow }) => Way::Handlers(Some(allow)),
+            Ok(Match::NotFound) => Way::Handlers(None),
+        }
+    }
+
+    /// The endpoint that answers GET where a request goes, as its client prefers it.
+    pub(crate) fn read<'t, 'p>(&'t self, request: &Request<'p>) -> Option<(usize, Params<'t, 'p>)> {
+        let Ok(Match::Found(found)) = self.router.lookup("GET", request.raw_path()) else { return None };
+        Some((self.accepted(found.route, request), found.params))
+    }
+
+    /// The methods that have a route where a request goes.
+    pub(crate) fn allow(&self, request: &Request<'_>) -> Option<&str> {
+        self.router.allow(request.raw_path())
+    }
+
+    /// The route, or the page beside it.
+    fn accepted(&self, route: u32, request: &Request<'_>) -> usize {
+        let page = self.pages.get(route as usize).copied().flatten();
+        let accept = || request.headers().filter(|(name, _)| *name == "accept").map(|(_, value)| value);
+        page.filter(|_| prefers_html(accept())).unwrap_or(route) as usize
+    }
+}
