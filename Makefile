@@ -180,7 +180,7 @@ bench: bench-http bench-queue bench-client ## measure all three, in three hours 
 
 bench-http: setup-bench build ## measure HTTP against its peers (CASES, SYSTEMS, DURATION for a part)
 	@PG_CONFIG="$$("$(HOWDAH)" installation --stage "$(STAGE)" --data "$(TARGET)/bench-server")" \
-		python3 -m bench.http.run
+		HOWDAH="$(HOWDAH)" python3 -m bench.http.run
 
 bench-client: setup-bench ## measure the JVM client against its peers (CASES, SYSTEMS, RUNS, DURATION for a part)
 	@python3 -m bench.client.run

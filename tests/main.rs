@@ -82,6 +82,7 @@ mod together {
     mod pages;
     mod parsed_bodies;
     mod path_guards;
+    mod printed_pages;
     mod protocols;
     mod proxies;
     mod query_handlers;
@@ -153,6 +154,7 @@ mod together {
     mod seeds;
     mod settings;
     mod shared_transactions;
+    mod sites_in_chromium;
     mod squash;
     mod standby;
     mod steps;

@@ -1,5 +1,6 @@
 """What the pages must answer, looked at before a system is measured."""
 
+import html
 import http.client
 import json
 import ssl
@@ -94,6 +95,36 @@ def people(origin, _cluster):
         rows = _json(answer)
         right = isinstance(rows, list) and [_person(row) for row in rows] == _people_after(after)
         _expect(path, answer, 200, "application/json", right)
+
+
+def fortunes(origin, cluster):
+    """The twelve and one more, sorted and escaped."""
+    rows = [line.split("|", 1) for line in cluster.sql("select id, message from fortune").splitlines()]
+    rows = sorted([*rows, ["0", "Additional fortune added at request time."]], key=lambda row: row[1])
+    answer = fetch(origin, "/fortunes")
+    # Each system writes an entity in its own way.
+    page = html.unescape(answer.body.decode())
+    right = page.replace("\n", "").endswith(
+        "<tr><th>id</th><th>message</th></tr>"
+        + "".join(f"<tr><td>{number}</td><td>{message}</td></tr>" for number, message in rows)
+        + "</table></body></html>"
+    )
+    _expect("/fortunes", answer, 200, "text/html", right and b"<script>" not in answer.body)
+
+
+def catalogue(origin, cluster):
+    """The same as the function that somebody wrote by hand, byte for byte."""
+    for after in (1, 1000):
+        path = f"/catalogue/{after}"
+        wanted = cluster.sql(f"select catalogue_by_hand({after})")
+        answer = fetch(origin, path)
+        _expect(path, answer, 200, "text/html", answer.body.decode().strip() == wanted.strip())
+
+
+def constant(origin, _cluster):
+    """As many bytes as a page has."""
+    answer = fetch(origin, "/constant")
+    _expect("/constant", answer, 200, "text/html", len(answer.body) == 4000)
 
 
 def messages(origin, cluster):

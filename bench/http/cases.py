@@ -76,6 +76,11 @@ USER = Route("GET", "/users/{handle}", "user_page(text)")
 PEOPLE = Route("GET", "/people/{after}", "people_after(int)")
 CACHED_PEOPLE = Route("GET", "/people/{after}", "people_after(int)", caches=True)
 MESSAGE = Route("POST", "/messages", "add_message(text,text)")
+FORTUNES = Route("GET", "/fortunes", "app.fortunes()")
+CATALOGUE = Route("GET", "/catalogue/{after}", "app.catalogue(int)")
+CACHED_CATALOGUE = Route("GET", "/catalogue/{after}", "app.catalogue(int)", caches=True)
+CATALOGUE_BY_HAND = Route("GET", "/catalogue/{after}", "catalogue_by_hand(int)")
+CACHED_CONSTANT = Route("GET", "/constant", "constant_page()")
 SLOW = Route("GET", "/slow", "slow()")
 TAGGED_USER = Route("GET", "/users/{handle}", "user_page(text)", validates=True)
 OTHER_ROUTES = tuple(Route("GET", f"/shop{n}/{{handle}}/card", "user_page(text)") for n in range(1, 1000))
@@ -129,6 +134,24 @@ CASES = (
     Case("cached_without", writing.PAGE, answers.people, ("howdah",), (PEOPLE,), written=COMMITS),
     Case("cached_many_written", "/people/%d", answers.people, WRITTEN, (CACHED_PEOPLE,), written=COMMITS),
     Case("cached_many_without", "/people/%d", answers.people, ("howdah",), (PEOPLE,), written=COMMITS),
+    Case(
+        "fortunes",
+        "/fortunes",
+        answers.fortunes,
+        (
+            "howdah",
+            "axum_pipelined",
+            "axum_pipelined_per_core",
+            "express_ejs",
+            "express_ejs_cluster2",
+            "express_ejs_pipelined",
+        ),
+        (FORTUNES,),
+    ),
+    Case("catalogue", "/catalogue/%d", answers.catalogue, ("howdah",), (CATALOGUE,), group="catalogue"),
+    Case("catalogue_by_hand", "/catalogue/%d", answers.catalogue, ("howdah",), (CATALOGUE_BY_HAND,), group="catalogue"),
+    Case("catalogue_cached", "/catalogue/%d", answers.catalogue, ("howdah",), (CACHED_CATALOGUE,), group="catalogue"),
+    Case("catalogue_constant", "/constant", answers.constant, ("howdah",), (CACHED_CONSTANT,), group="catalogue"),
     Case(
         "insert",
         "/messages",

@@ -1,22 +1,27 @@
 """Configures the Howdah of the private PostgreSQL for one case."""
 
+import os
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.harness.cluster import DATABASE
-from bench.harness.processes import free_port
+from bench.harness.cluster import DATABASE, SUPERUSER
+from bench.harness.processes import free_port, run
 from bench.http.cases import Handler
 
-OBJECTS = Path(__file__).resolve().parent / "howdah.sql"
+HERE = Path(__file__).resolve().parent
+OBJECTS = HERE / "howdah.sql"
+PAGES = HERE / "app"
 
 # What the server needs in its configuration; everything else is Howdah's default.
 SETTINGS = {"shared_preload_libraries": "howdah", "howdah.databases": DATABASE}
 
 
 def install(cluster):
-    """Creates the extension and the handlers, over tables that are there already."""
+    """Creates the extension, the handlers and the pages, over tables that are there already."""
     cluster.sql("create extension howdah")
     cluster.sql(OBJECTS.read_text())
+    command = os.environ.get("HOWDAH", "howdah")
+    run([command, "deploy", "--app", str(PAGES)], env={**os.environ, **cluster.environment(SUPERUSER, "unix")})
 
 
 @contextmanager

@@ -17,5 +17,36 @@ create function add_message(author text, body text) returns void volatile
 create function slow() returns text volatile
   language sql return (select 'done' from pg_sleep(1));
 
-grant select on users, people to howdah_web;
+-- The page catalogue of the application, written as one query.
+create function catalogue_by_hand(after int) returns http.html stable language sql begin atomic
+  select concat('<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Catalogue · Shop</title><link rel="stylesheet" href="/shop.css"></head>
+<body>
+<nav><ul>
+', (select string_agg(
+      concat('<li><a href="/categories/', http.url_encode(slug), '">', http.escape(name), '</a></li>
+'), '' order by position) from category),
+    '</ul>
+<p>', (select count(*) from cart_line where cart = http.cookie('cart')), ' in your cart</p></nav>
+<main>
+<h1>Catalogue</h1>
+', (select string_agg(
+      concat('<article>
+<h2><a href="/products/', http.url_encode(p.slug), '">', http.escape(p.name), '</a></h2>
+<p>', http.escape(p.description), '</p>
+<p class="price">', p.price, case when p.stock = 0 then ' <em>sold out</em>' end, '</p>
+</article>
+'), '')
+      from (select * from product where product.id > catalogue_by_hand.after order by id limit 20) p),
+    '
+</main>
+</body>
+</html>')::http.html;
+end;
+
+-- As many bytes as the page of the first product, and nothing to read.
+create function constant_page() returns http.html immutable language sql return repeat('x', 4000)::http.html;
+
+grant select on users, people, fortune, category, product, cart_line to howdah_web;
 grant insert on messages to howdah_web;

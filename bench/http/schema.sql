@@ -37,6 +37,34 @@ create table messages (
   sent_at timestamptz not null default now()
 );
 
+-- TechEmpower's twelve.
+create table fortune (id integer primary key, message text not null);
+insert into fortune (id, message) values
+  (1, 'fortune: No such file or directory'),
+  (2, 'A computer scientist is someone who fixes things that aren''t broken.'),
+  (3, 'After enough decimal places, nobody gives a damn.'),
+  (4, 'A bad random number generator: 1, 1, 1, 1, 1, 4.33e+67, 1, 1, 1'),
+  (5, 'A computer program does what you tell it to do, not what you want it to do.'),
+  (6, 'Emacs is a nice operating system, but I prefer UNIX. — Tom Christaensen'),
+  (7, 'Any program that runs right is obsolete.'),
+  (8, 'A list is only as strong as its weakest link. — Donald Knuth'),
+  (9, 'Feature: A bug with seniority.'),
+  (10, 'Computers make very fast, very accurate mistakes.'),
+  (11, '<script>alert("This should not be displayed in a browser alert box.");</script>'),
+  (12, 'フレームワークのベンチマーク');
+
+-- A shop.
+create table category (slug text primary key, name text not null, position integer not null);
+insert into category select 'category-' || n, 'Category ' || n, n from generate_series(1, 8) n;
+create table product (
+  id integer primary key, slug text not null, name text not null, description text not null, price numeric(8, 2) not null,
+  stock integer not null);
+insert into product
+select n, 'product-' || n, 'Product "' || n || '"', 'Made of oak & steel, <' || n || ' mm wide. ' || repeat('It lasts. ', n % 5), n * 0.99, n % 7
+from generate_series(1, 1020) n;
+create table cart_line (cart text, product integer, primary key (cart, product));
+insert into cart_line select 'cart-' || n, p from generate_series(1, 1000) n, generate_series(1, 3) p;
+
 create role peer login;
-grant select on users, people to peer;
+grant select on users, people, fortune to peer;
 grant insert on messages to peer;

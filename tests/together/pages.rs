@@ -1,7 +1,7 @@
 //! Pages in applications: a file of HTML becomes a function, errors are told at their place, and what a page is put together of is followed.
 
 use howdah_tests::application::Application;
-use howdah_tests::wait_for;
+use howdah_tests::{Platform, wait_for};
 
 const ITEMS: (&str, &str) = (
     "migrations/001-item.sql",
@@ -191,7 +191,7 @@ fn what_a_migration_changes_under_pages_is_as_in_a_fresh_database() {
 }
 
 /// Mistakes in a hole, each with the place in it where that is told: the number of characters from its first.
-const WRONG: [(&str, usize); 39] = [
+const WRONG: [(&str, usize); 63] = [
     ("nme", 0),
     ("i.nme", 0),
     ("name || nme", 8),
@@ -231,6 +231,30 @@ const WRONG: [(&str, usize); 39] = [
     ("http.url('/x', 1, 2) || http.nowhere(1)", 24),
     ("args.nothing", 0),
     ("card('x')", 5),
+    ("i.name.x", 0),
+    ("to_char(price)", 0),
+    ("price + kind", 6),
+    ("'2026-13-45'::date", 0),
+    ("'x'::integer", 0),
+    ("interval 'x y'", 9),
+    ("name is nul", 8),
+    ("(select name from item where nme = 1)", 29),
+    ("(select name from item order by nme limit 1)", 32),
+    ("(select count(*) from item group by nme)", 36),
+    ("(values (1), (2, 3))", 13),
+    ("(select name from item union select id from item)", 36),
+    ("array[1, 2][", 12),
+    ("lower(name, )", 12),
+    ("lower(name name)", 11),
+    ("http.redirect(location => 'x', 2)", 31),
+    ("abs(distinct id)", 0),
+    ("json_build_object('a')::nope", 24),
+    ("name <> any (1)", 5),
+    ("(i).nme", 1),
+    ("row(1, 2) = row(1)", 10),
+    ("cast(name as)", 12),
+    ("nullif(name)", 11),
+    ("case name when 1 then 2 end", 10),
 ];
 
 #[test]
@@ -239,7 +263,7 @@ fn each_mistake_is_told_at_its_line_and_column() {
     shop.ok("deploy");
     let mut wrong = Vec::new();
     for (number, (hole, ahead)) in WRONG.iter().enumerate() {
-        let (line, indent) = (7 * number + 5, number % 9);
+        let (line, indent) = (7 * number % 290 + 5, number % 9);
         let mut page = "{{ arguments: q text default 'ü', \"Odd One\" integer default 1 }}\n<ul>\n{{ for i in select * from item }}\n".to_owned();
         for other in 4..=300 {
             if other == line {
@@ -413,4 +437,19 @@ fn what_is_no_page_is_refused_before_anything_runs() {
             shop.remove(path);
         }
     }
+}
+
+#[test]
+fn no_word_of_the_grammar_is_taken_for_the_name_of_a_page() {
+    let platform = Platform::start();
+    let rows = platform.session().query("select word, catcode::text from pg_get_keywords()", &[]).unwrap();
+    let mut refused = 0;
+    for row in rows {
+        let (word, code): (String, String) = (row.get(0), row.get(1));
+        let is_no_function = matches!(code.as_str(), "R" | "C");
+        // Of another version, it may be one there.
+        assert!(!is_no_function || pages::KEYWORDS.contains(&word.as_str()), "{word} {code}");
+        refused += usize::from(is_no_function);
+    }
+    assert!(refused > 120, "{refused}");
 }

@@ -14,3 +14,5 @@ export const peopleAfter = query(
 )
 
 export const addMessage = query('add_message', 'insert into messages (author, body) values ($1, $2)')
+
+export const fortunes = query('fortunes', 'select id, message from fortune')

@@ -15,6 +15,9 @@ pub const PEOPLE_AFTER: &str = "select id, handle, name, email, age, score, acti
 /// Stores one message.
 pub const ADD_MESSAGE: &str = "insert into messages (author, body) values ($1, $2)";
 
+/// Reads all fortunes.
+pub const FORTUNES: &str = "select id, message from fortune";
+
 /// What can go wrong between a page and PostgreSQL.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -48,12 +51,28 @@ impl From<&Row> for Person {
     }
 }
 
+/// A row of `fortune`.
+pub struct Fortune {
+    /// Its number.
+    pub id: i32,
+    /// What it says.
+    pub message: String,
+}
+
+impl From<&Row> for Fortune {
+    fn from(row: &Row) -> Self {
+        Fortune { id: row.get(0), message: row.get(1) }
+    }
+}
+
 /// A way to reach PostgreSQL.
 pub trait Database: Clone + Send + Sync + 'static {
     /// The name that belongs to `handle`.
     fn user_name(&self, handle: &str) -> impl Future<Output = Result<Option<String>, Error>> + Send;
     /// The twenty people after `id`.
     fn people_after(&self, id: i32) -> impl Future<Output = Result<Vec<Person>, Error>> + Send;
+    /// All fortunes.
+    fn fortunes(&self) -> impl Future<Output = Result<Vec<Fortune>, Error>> + Send;
     /// Stores a message; it is committed when this returns.
     fn add_message(&self, author: &str, body: &str) -> impl Future<Output = Result<(), Error>> + Send;
 }

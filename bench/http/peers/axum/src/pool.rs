@@ -3,7 +3,7 @@
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod};
 use tokio_postgres::NoTls;
 
-use crate::database::{self, ADD_MESSAGE, Database, Error, PEOPLE_AFTER, Person, USER_NAME};
+use crate::database::{self, ADD_MESSAGE, Database, Error, FORTUNES, Fortune, PEOPLE_AFTER, Person, USER_NAME};
 
 const CONNECTIONS: usize = 10;
 
@@ -33,6 +33,13 @@ impl Database for Pooled {
         let statement = client.prepare_cached(PEOPLE_AFTER).await?;
         let rows = client.query(&statement, &[&id]).await?;
         Ok(rows.iter().map(Person::from).collect())
+    }
+
+    async fn fortunes(&self) -> Result<Vec<Fortune>, Error> {
+        let client = self.0.get().await?;
+        let statement = client.prepare_cached(FORTUNES).await?;
+        let rows = client.query(&statement, &[]).await?;
+        Ok(rows.iter().map(Fortune::from).collect())
     }
 
     async fn add_message(&self, author: &str, body: &str) -> Result<(), Error> {

@@ -1,5 +1,6 @@
 //! The pages.
 
+use askama::Template;
 use axum::extract::{Form, OriginalUri, Path, State};
 use axum::http::{Method, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
@@ -7,13 +8,14 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 
-use crate::database::{Database, Error};
+use crate::database::{Database, Error, Fortune};
 
 /// All pages, over one way to reach PostgreSQL.
 pub fn routes<D: Database>(database: D) -> Router {
     Router::new()
         .route("/users/{handle}", get(user::<D>))
         .route("/people/{after}", get(people::<D>))
+        .route("/fortunes", get(fortunes::<D>))
         .route("/messages", post(message::<D>))
         .fallback(not_found)
         .with_state(database)
@@ -33,6 +35,21 @@ async fn user<D: Database>(
 
 async fn people<D: Database>(State(database): State<D>, Path(after): Path<i32>) -> Result<Response, Failure> {
     Ok(Json(database.people_after(after).await?).into_response())
+}
+
+/// The page of all fortunes.
+#[derive(Template)]
+#[template(path = "fortunes.html")]
+struct Fortunes {
+    fortunes: Vec<Fortune>,
+}
+
+async fn fortunes<D: Database>(State(database): State<D>) -> Result<Response, Failure> {
+    let mut fortunes = database.fortunes().await?;
+    fortunes.push(Fortune { id: 0, message: "Additional fortune added at request time.".into() });
+    fortunes.sort_unstable_by(|one, other| one.message.cmp(&other.message));
+    let page = Fortunes { fortunes }.render().map_err(|error| Failure(error.into()))?;
+    Ok(Html(page).into_response())
 }
 
 #[derive(Deserialize)]
