@@ -32,6 +32,8 @@ class Route:
     """Whether its answers have entity tags."""
     caches: bool = False
     """Whether its answers are kept."""
+    vary: str = "{}"
+    """What kept answers depend on beside path and arguments."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ CACHED_PEOPLE = Route("GET", "/people/{after}", "people_after(int)", caches=True
 MESSAGE = Route("POST", "/messages", "add_message(text,text)")
 FORTUNES = Route("GET", "/fortunes", "app.fortunes()")
 CATALOGUE = Route("GET", "/catalogue/{after}", "app.catalogue(int)")
-CACHED_CATALOGUE = Route("GET", "/catalogue/{after}", "app.catalogue(int)", caches=True)
+CACHED_CATALOGUE = Route("GET", "/catalogue/{after}", "app.catalogue(int)", caches=True, vary="{cookie:cart}")
 CATALOGUE_BY_HAND = Route("GET", "/catalogue/{after}", "catalogue_by_hand(int)")
 CACHED_CONSTANT = Route("GET", "/constant", "constant_page()")
 SLOW = Route("GET", "/slow", "slow()")

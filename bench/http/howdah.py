@@ -20,8 +20,9 @@ def install(cluster):
     """Creates the extension, the handlers and the pages, over tables that are there already."""
     cluster.sql("create extension howdah")
     cluster.sql(OBJECTS.read_text())
-    command = os.environ.get("HOWDAH", "howdah")
-    run([command, "deploy", "--app", str(PAGES)], env={**os.environ, **cluster.environment(SUPERUSER, "unix")})
+    where = cluster.environment(SUPERUSER, "unix")
+    to = f"host={where['PGHOST']} port={where['PGPORT']} user={where['PGUSER']} dbname={where['PGDATABASE']}"
+    run([os.environ.get("HOWDAH", "howdah"), "deploy", "--app", str(PAGES), "--to", to])
 
 
 @contextmanager
@@ -52,7 +53,7 @@ def _register(registration):
     method, pattern = _literal(registration.method), _literal(registration.pattern)
     route = f"select http.route({method}, {pattern}, {_literal(registration.function)})"
     if registration.caches:
-        return f"{route}; select http.cache({method}, {pattern})"
+        return f"{route}; select http.cache({method}, {pattern}, vary => {_literal(registration.vary)})"
     return f"{route}; select http.validate({method}, {pattern})" if registration.validates else route
 
 
