@@ -965,6 +965,16 @@ comment on function http.url_with("any") is
   'The query of the request that runs with changes, as a URL of the same path: names and values, null takes one out'
 ;
 
+create or replace function http.html_concat(one http.html, other http.html) returns http.html
+language c immutable strict parallel safe
+as 'MODULE_PATHNAME', 'howdah_html_concat';
+create or replace function http.html_agg_add(state internal, part http.html, delimiter http.html) returns internal
+language c immutable parallel safe
+as 'MODULE_PATHNAME', 'howdah_html_agg_add';
+create or replace function http.html_agg_end(state internal) returns http.html
+language c immutable parallel safe
+as 'MODULE_PATHNAME', 'howdah_html_agg_end';
+
 create function http.html_agg_put(state internal, part http.html) returns internal
 language c immutable parallel safe
 as 'MODULE_PATHNAME', 'howdah_html_agg_put';

@@ -78,10 +78,19 @@ pub fn location_pieces(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn is_special(byte: u8) -> bool {
-    reference(byte).is_some()
+    const SPECIAL: [bool; 256] = {
+        let mut special = [false; 256];
+        let mut byte = 0;
+        while byte < special.len() {
+            special[byte] = reference(byte as u8).is_some();
+            byte += 1;
+        }
+        special
+    };
+    SPECIAL[usize::from(byte)]
 }
 
-fn reference(byte: u8) -> Option<&'static str> {
+const fn reference(byte: u8) -> Option<&'static str> {
     match byte {
         b'&' => Some("&amp;"),
         b'<' => Some("&lt;"),

@@ -21,6 +21,7 @@ use crate::nodes::Sql;
 use crate::page::PageFile;
 use crate::parts::{self, PartBounds, PartValue};
 use crate::pieces::{PagePiece, Printed, RowsPiece};
+use crate::urls;
 use crate::words::{self, WordRole};
 
 /// So many arguments one call gets: PostgreSQL takes a hundred.
@@ -78,6 +79,9 @@ impl PartCall<'_> {
         })
     }
 }
+
+/// Text before a part, and behind it.
+type Around<'a> = (&'a [PagePiece], &'a [PagePiece]);
 
 struct PageEmitter<'a> {
     /// The page whose pieces are written: another one within a call that is expanded.
@@ -222,10 +226,19 @@ impl<'a> PageEmitter<'a> {
                 }
                 emitter.writer.made(" end");
             }),
-            PagePiece::Url { span, pieces } => self.within(*span, |emitter| {
-                emitter.writer.made("http.attribute(http.safe_url(");
-                emitter.list(pieces, Made::Text);
-                emitter.writer.made("))");
+            PagePiece::Url { span, pieces } => self.within(*span, |emitter| match &pieces[..] {
+                [PagePiece::Value { hole, sql, .. }]
+                    if urls::is_of_site(&emitter.page.file.text, &emitter.page.tokens, sql) =>
+                {
+                    emitter.writer.made("http.attribute(");
+                    emitter.within(*hole, |emitter| emitter.sql(sql));
+                    emitter.writer.made(")");
+                }
+                _ => {
+                    emitter.writer.made("http.attribute(http.safe_url(");
+                    emitter.list(pieces, Made::Text);
+                    emitter.writer.made("))");
+                }
             }),
         }
     }
@@ -258,12 +271,18 @@ impl<'a> PageEmitter<'a> {
             // An aggregate of the body itself would be one of the rows around, if the body had names of these alone. PostgreSQL plans the
             // same for both, and refuses an aggregate that a hole in the body has.
             emitter.writer.made(", lateral (select ");
-            if is_whole {
-                emitter.framed(&rows.body, made);
+            let part = if is_whole || made == Made::Text { None } else { emitter.only_part(&rows.body) };
+            if let Some((hole, part, around)) = &part {
+                emitter.within(*hole, |emitter| emitter.part(part, Some(*around), "body", &[]));
+                emitter.writer.made(") as \"row body\")");
             } else {
-                emitter.list(&rows.body, made);
+                if is_whole {
+                    emitter.framed(&rows.body, made);
+                } else {
+                    emitter.list(&rows.body, made);
+                }
+                emitter.writer.made(" as \"body\") as \"row body\")");
             }
-            emitter.writer.made(" as \"body\") as \"row body\")");
             if let Some(otherwise) = &rows.otherwise {
                 emitter.writer.made(", ");
                 emitter.list(otherwise, made);
@@ -360,20 +379,65 @@ impl<'a> PageEmitter<'a> {
     /// Writes a page in the place of its call. It is a query by itself, so that what it counts are its own rows, and in a list of columns
     /// it keeps the name that the call had.
     fn expanded(&mut self, call: &PartCall<'a>, role: WordRole, content: &'a [PagePiece]) {
+        self.writer.made("(select ");
+        let name = if role.is_nested { &*call.part.name.function } else { "" };
+        self.part(call, None, name, content);
+        self.writer.made(")");
+    }
+
+    /// The part that the body of rows is, but for text around it, if its pieces may stand between that: the body is the part's query then, which
+    /// PostgreSQL makes one with that of the rows, and calls for none.
+    fn only_part(&self, body: &'a [PagePiece]) -> Option<(Span, PartCall<'a>, Around<'a>)> {
+        let is_text = |piece: &PagePiece| matches!(piece, PagePiece::Literal { .. });
+        let at = body.iter().position(|piece| !is_text(piece))?;
+        let around = (&body[..at], &body[at + 1..]);
+        let PagePiece::Value { hole, sql, printed: Printed::AsItIs } = &body[at] else { return None };
+        let (text, tokens, range) = (&self.page.file.text, &self.page.tokens, &sql.tokens);
+        let bracket = words::called(text, tokens, range, range.start)?;
+        let is_call = tokens[bracket].partner == Some(range.end - 1) && around.1.iter().all(is_text);
+        let role = WordRole::default();
+        if !is_call || !words::is_expression(text, tokens, range, range.start, role) {
+            return None;
+        }
+        let call = self.expansion(range, role, false)?;
+        let part = call.part;
+        let is_list = part.layout.is_none() && !part.is_one_with && part.name.kind == PageKind::Html;
+        let fits = (1..=MOST_ARGUMENTS).contains(&(body.len() - 1 + part.pieces.len()));
+        (is_list && fits).then_some((*hole, call, around))
+    }
+
+    /// The query of a part, without its brackets: what it puts together, between text around it if there is some, under this name; and its
+    /// arguments.
+    fn part(
+        &mut self,
+        call: &PartCall<'a>,
+        around: Option<Around<'a>>,
+        name: &str,
+        content: &'a [PagePiece],
+    ) {
         let (caller, part) = (self.page, call.part);
         self.expands.insert(part.name.function.clone());
-        self.writer.made("(select ");
+        if let Some((before, _)) = around {
+            self.writer.made("http.html_of(");
+            self.pieces(before, false);
+        }
         let file = self.writer.file;
         self.writer.file = self.writer.add_file(&part.file);
         self.page = part;
         self.depth += 1;
         self.nesting += 1;
-        self.within(Span::default(), Self::body);
+        self.within(Span::default(), |emitter| match around {
+            Some((before, _)) => emitter.pieces(&part.pieces, !before.is_empty()),
+            None => emitter.body(),
+        });
         self.page = caller;
         self.writer.file = file;
-        if role.is_nested {
-            let alias = format!(" as \"{}\"", part.name.function);
-            self.writer.made(&alias);
+        if let Some((before, behind)) = around {
+            self.pieces(behind, !before.is_empty() || !part.pieces.is_empty());
+            self.writer.made(")");
+        }
+        if !name.is_empty() {
+            self.writer.made(&format!(" as \"{name}\""));
         }
         for (number, (argument, value)) in part.arguments.iter().zip(&call.values).enumerate() {
             self.writer.made(if number > 0 { ", (" } else { " from (select (" });
@@ -389,7 +453,15 @@ impl<'a> PageEmitter<'a> {
             // PostgreSQL would write the argument into each place of its use, and compute it there.
             self.writer.made(" offset 0");
         }
-        self.writer.made(if part.arguments.is_empty() { ")" } else { ") as args)" });
+        self.writer.made(if part.arguments.is_empty() { "" } else { ") as args" });
+    }
+
+    /// Pieces of HTML as arguments, behind others or not.
+    fn pieces(&mut self, pieces: &'a [PagePiece], are_behind: bool) {
+        for (number, piece) in pieces.iter().enumerate() {
+            self.writer.made(if are_behind || number > 0 { ", " } else { "" });
+            self.piece(piece, Made::Html);
+        }
     }
 
     fn of_part(&mut self, part: &PageFile, span: Span) {

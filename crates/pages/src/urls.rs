@@ -149,6 +149,13 @@ pub(crate) fn is_made(text: &str, tokens: &[SqlToken], sql: &Sql) -> bool {
     }
 }
 
+/// Whether an expression is one call of a function that gives nothing but a path or a query of this site, so that it need not be looked at.
+pub(crate) fn is_of_site(text: &str, tokens: &[SqlToken], sql: &Sql) -> bool {
+    let name = tokens.get(sql.tokens.start + 2);
+    is_made(text, tokens, sql)
+        && name.is_some_and(|name| name.is_word(text, "url") || name.is_word(text, "url_with"))
+}
+
 /// Makes text of the literals of a URL. References that are not known are told, with their places.
 pub(crate) fn decode(pieces: &mut [PagePiece]) -> Vec<(usize, String)> {
     let mut unknown = Vec::new();

@@ -25,7 +25,8 @@ create cast (http.html as text) without function as assignment;
 comment on cast (http.html as text) is 'HTML as text';
 
 create function http.html_concat(one http.html, other http.html) returns http.html
-language internal immutable strict parallel safe as 'textcat';
+language c immutable strict parallel safe
+as 'MODULE_PATHNAME', 'howdah_html_concat';
 comment on function http.html_concat(http.html, http.html) is 'HTML behind HTML: the operator ||';
 -- In pg_catalog, as whoever writes an expression has no schema http in search_path.
 -- The linter knows no operators.
@@ -34,10 +35,12 @@ create operator pg_catalog.|| ( -- noqa: PRS
 comment on operator pg_catalog.|| (http.html, http.html) is 'HTML behind HTML';
 
 create function http.html_agg_add(state internal, part http.html, delimiter http.html) returns internal
-language internal immutable parallel safe as 'string_agg_transfn';
+language c immutable parallel safe
+as 'MODULE_PATHNAME', 'howdah_html_agg_add';
 comment on function http.html_agg_add(internal, http.html, http.html) is 'Adds a part to what http.html_agg() makes';
 create function http.html_agg_end(state internal) returns http.html
-language internal immutable parallel safe as 'string_agg_finalfn';
+language c immutable parallel safe
+as 'MODULE_PATHNAME', 'howdah_html_agg_end';
 comment on function http.html_agg_end(internal) is 'Ends what http.html_agg() makes';
 create aggregate http.html_agg(part http.html, delimiter http.html) (
   sfunc = http.html_agg_add, stype = internal, finalfunc = http.html_agg_end, parallel = safe);

@@ -10,7 +10,7 @@ use pg::entry::{Call, sql_function};
 use pg::guard::direct;
 use pgrx::pg_sys::Datum;
 
-use printing::{MOST, PrintedValue, pieces};
+use printing::{PrintedValue, ROOM, pieces};
 
 sql_function!(
     /// `http.html_of(variadic "any")`: its arguments one after the other, HTML as it is, all else escaped.
@@ -60,9 +60,8 @@ fn joined(call: Call, escapes: impl Fn(&PrintedValue) -> bool) -> Datum {
     // SAFETY: inside a transaction; nothing that has a destructor is held meanwhile.
     unsafe {
         direct(|| {
-            let mut all = [PrintedValue::EMPTY; MOST];
-            let count = pieces(call, 0, &mut all);
-            written(all[..count].iter().map(|piece| (piece.bytes, escapes(piece))))
+            let mut room = ROOM;
+            written(pieces(call, 0, &mut room).iter().map(|piece| (piece.bytes, escapes(piece))))
         })
     }
 }

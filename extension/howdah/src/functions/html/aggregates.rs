@@ -39,6 +39,41 @@ unsafe fn put(memory: MemoryContext, state: Option<StringInfo>, part: Datum) -> 
     }
 }
 
+sql_function!(
+    /// `http.html_agg_end(state)`: the parts; null if there was none. Also behind PostgreSQL's own `string_agg_transfn`, whose first delimiter is
+    /// left out.
+    howdah_html_agg_end,
+    |call| {
+        memory_of(call);
+        match call.argument(0).map(|state| state.cast_mut_ptr::<pg_sys::StringInfoData>()) {
+            // SAFETY: the state is of one of the two, with its cursor behind what is left out; nothing is owned.
+            Some(state) => unsafe {
+                direct(|| {
+                    let skipped = (*state).cursor;
+                    let begin = (*state).data.add(skipped as usize);
+                    Datum::from(pg_sys::cstring_to_text_with_len(begin, (*state).len - skipped))
+                })
+            },
+            None => call.null(),
+        }
+    }
+);
+
+sql_function!(
+    /// `http.html_agg_add(state, part, delimiter)`: PostgreSQL's own. A function of language internal would be looked for among three thousand
+    /// each time that a plan begins.
+    howdah_html_agg_add,
+    // SAFETY: the arguments are those of the function; nothing is owned.
+    |call| unsafe { direct(|| pg_sys::string_agg_transfn(call.raw())) }
+);
+
+sql_function!(
+    /// `http.html_concat(one, other)`: PostgreSQL's own, likewise.
+    howdah_html_concat,
+    // SAFETY: as above.
+    |call| unsafe { direct(|| pg_sys::textcat(call.raw())) }
+);
+
 /// The state: the value of the only row.
 #[repr(C)]
 struct Only {

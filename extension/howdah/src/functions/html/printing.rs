@@ -5,6 +5,7 @@
 //! an `<input type="date">` reads them.
 
 use std::ffi::{CStr, c_int};
+use std::mem::MaybeUninit;
 
 use pg::entry::Call;
 use pg::refuse::refuse;
@@ -12,7 +13,13 @@ use pgrx::pg_sys::{self, Datum, FmgrInfo, Oid};
 use pgrx::prelude::*;
 
 /// Arguments of one call at most: PostgreSQL's `FUNC_MAX_ARGS`.
-pub(super) const MOST: usize = 100;
+const MOST: usize = 100;
+
+/// Room for the texts of a call's arguments, of which few are used.
+pub(super) type Room = [MaybeUninit<PrintedValue>; MOST];
+
+/// Room in which nothing is yet.
+pub(super) const ROOM: Room = [const { MaybeUninit::uninit() }; MOST];
 
 /// How values of a type become text.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,27 +56,28 @@ pub(super) struct PrintedValue {
 
 impl PrintedValue {
     /// No text.
-    pub(super) const EMPTY: PrintedValue = PrintedValue { bytes: &[], is_html: true };
+    const EMPTY: PrintedValue = PrintedValue { bytes: &[], is_html: true };
 }
 
-/// The texts of the arguments from a place on; null is none. How many there are.
+/// The texts of the arguments from a place on; null is none.
 ///
 /// # Safety
 /// Inside [`pg::guard::direct`]: what raises jumps, and nothing is owned.
-pub(super) unsafe fn pieces(call: Call, first: usize, pieces: &mut [PrintedValue; MOST]) -> usize {
+pub(super) unsafe fn pieces(call: Call, first: usize, room: &mut Room) -> &[PrintedValue] {
     let count = call.count().saturating_sub(first).min(MOST);
     // SAFETY: by contract; as many are kept as the call has arguments.
     unsafe {
         let printed = kept(call);
-        for (place, piece) in pieces.iter_mut().enumerate().take(count) {
+        for (place, piece) in room.iter_mut().enumerate().take(count) {
             let at = first + place;
-            *piece = match call.argument(at) {
+            piece.write(match call.argument(at) {
                 None => PrintedValue::EMPTY,
                 Some(value) => print(*printed.add(at), value),
-            };
+            });
         }
+        // So many are written.
+        std::slice::from_raw_parts(room.as_ptr().cast(), count)
     }
-    count
 }
 
 unsafe fn print(printed: Printed, value: Datum) -> PrintedValue {

@@ -6,7 +6,7 @@ use pg::refuse::{refuse, refuse_with_hint};
 use pgrx::pg_sys::Datum;
 use pgrx::prelude::*;
 
-use super::printing::{MOST, PrintedValue, pieces};
+use super::printing::{ROOM, pieces};
 use super::written;
 
 sql_function!(
@@ -30,9 +30,8 @@ fn format(call: Call, template: &str) -> Datum {
     // SAFETY: inside a transaction; nothing that has a destructor is held meanwhile.
     unsafe {
         direct(|| {
-            let mut values = [PrintedValue::EMPTY; MOST];
-            let count = pieces(call, 1, &mut values);
-            let values = &values[..count];
+            let mut room = ROOM;
+            let values = pieces(call, 1, &mut room);
             let parts =
                 TemplateParts { rest: template, next: 0 }.map_while(Result::ok).map(|part| match part {
                     TemplatePart::Text(text) => (text.as_bytes(), false),

@@ -9,7 +9,7 @@ use request::read_inputs;
 use router::checked_parameters;
 
 use super::super::requests::request;
-use super::printing::{MOST, PrintedValue, pieces};
+use super::printing::{PrintedValue, ROOM, pieces};
 
 sql_function!(
     /// `http.url(pattern, variadic "any")`
@@ -38,12 +38,12 @@ sql_function!(
 
 /// The texts of the arguments from a place on; none for null.
 fn texts(call: Call, first: usize) -> Vec<Option<&'static str>> {
-    let mut all = [PrintedValue::EMPTY; MOST];
+    let mut room = ROOM;
     // SAFETY: inside a transaction; nothing that has a destructor is held meanwhile. Text of a database whose encoding is UTF-8.
     unsafe {
-        let count = direct(|| pieces(call, first, &mut all));
+        let all = direct(|| pieces(call, first, &mut room));
         let text = |piece: &PrintedValue| std::str::from_utf8_unchecked(piece.bytes);
-        let each = all[..count].iter().enumerate();
+        let each = all.iter().enumerate();
         each.map(|(place, piece)| call.argument(first + place).map(|_| text(piece))).collect()
     }
 }
