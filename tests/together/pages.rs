@@ -453,3 +453,54 @@ fn no_word_of_the_grammar_is_taken_for_the_name_of_a_page() {
     }
     assert!(refused > 120, "{refused}");
 }
+
+/// Pages that are called as what they read: PostgreSQL writes an argument as `FUNCTION.ARGUMENT`, and reads that as a column of the table.
+#[test]
+fn a_page_means_the_same_after_its_dump_whatever_it_is_called() {
+    let shop = shop(&[
+        (
+            "pages/item.html",
+            "{{ arguments: id integer }}\n{{ with i in select * from item where item.id = args.id }}<b>{{ i.name }}</b>{{ end }}\n",
+        ),
+        (
+            "pages/kind.html",
+            "{{ arguments: name text, n integer default 1 }}\n{{ for kind in select item.kind, item.name from item where item.name = args.name limit n }}[{{ kind.name }}{{ card(null) }}]{{ else }}none{{ end }}\n",
+        ),
+        (
+            "pages/price.html",
+            "{{ arguments: id integer }}\n{{ layout: layout(title => (select i.name from item i where i.id = args.id)) }}\n{{ (select price from item price where price.id = args.id) }}\n{{ item(args.id) }}\n",
+        ),
+        (
+            "pages/part.html",
+            "{{ arguments: id integer }}\n{{ for part in select max(i.name) as most from item i }}{{ part.most }} {{ args.id }}{{ end }}\n",
+        ),
+    ]);
+    shop.ok("deploy");
+    let asked =
+        ["item(1)", "item(2)", "item(9)", "kind('Pot')", "kind('none')", "price(1)", "price(9)", "part(7)"];
+    let ask = |shop: &Application| {
+        asked.map(|call| shop.value(&format!("select coalesce(shop.{call}::text, 'null')")))
+    };
+    let before = ask(&shop);
+    assert_eq!((before[0].as_str(), before[2].as_str()), ("<b>Tea &amp; &lt;cake&gt;</b>", "null"));
+    assert_eq!(before[3].replace('\n', ""), "[Pot<li>: </li>]");
+    // Which arguments each body has, and how often: a column in the place of one is not among them.
+    let bodies = "select string_agg(proname || array(select m[1] from regexp_matches(prosqlbody::text, ':paramkind 0 :paramid (\\d+)', 'g') m order by 1)::text, ' ' order by proname)
+        from pg_proc where pronamespace = 'shop'::regnamespace and prosqlbody is not null";
+    let taken = shop.value(bodies);
+    // As pg_dump writes them, and psql reads them.
+    shop.platform.sql(
+        "do $$ declare f record; begin
+           for f in select pg_get_functiondef(oid) as text from pg_proc where pronamespace = 'shop'::regnamespace and prokind = 'f' loop execute f.text; end loop;
+         end $$",
+    );
+    assert_eq!(shop.value(bodies), taken);
+    assert_eq!(ask(&shop), before);
+    // Where its arguments cannot be columns, it is refused.
+    shop.write(
+        "pages/kind.html",
+        "{{ arguments: item item }}\n{{ for kind in select * from item }}{{ args.item.name }}{{ end }}\n",
+    );
+    let told = shop.fails("deploy");
+    assert!(told.contains("pages/kind.html") && told.contains("another name"), "{told}");
+}

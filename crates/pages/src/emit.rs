@@ -12,6 +12,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use crate::compiled::CompiledPage;
 use crate::fault::Span;
 use crate::lexer::SqlToken;
 use crate::library::PageLibrary;
@@ -19,7 +20,7 @@ use crate::map::{SqlText, SqlWriter};
 use crate::name::PageKind;
 use crate::nodes::Sql;
 use crate::page::PageFile;
-use crate::parts::{self, PartBounds, PartValue};
+use crate::parts::{self, PartBounds, PartCall, PartValue};
 use crate::pieces::{PagePiece, Printed, RowsPiece};
 use crate::urls;
 use crate::words::{self, WordRole};
@@ -29,17 +30,6 @@ const MOST_ARGUMENTS: usize = 90;
 
 /// Words behind a call that make it one of an aggregate.
 const AGGREGATES: [&str; 3] = ["filter", "over", "within"];
-
-/// A page as SQL.
-#[derive(Clone, Debug)]
-pub struct CompiledPage {
-    /// Calls of pages are calls. PostgreSQL finds out from this one whether names and types are right.
-    pub plain: SqlText,
-    /// Calls of pages are replaced by what these put together, where that means the same.
-    pub expanded: SqlText,
-    /// Pages in `expanded`, also indirectly, in order.
-    pub expands: Vec<String>,
-}
 
 /// Writes a page as SQL. Pages of the library may be put in the place of calls.
 ///
@@ -51,8 +41,18 @@ pub struct CompiledPage {
 pub fn compile(page: &PageFile, library: &PageLibrary) -> CompiledPage {
     let (plain, _) = PageEmitter::new(page, None).written();
     let bounds = PartBounds::new(page, library);
-    let (expanded, expands) = PageEmitter::new(page, Some(bounds)).written();
-    CompiledPage { plain, expanded, expands: expands.into_iter().collect() }
+    let is_read_otherwise = bounds.hides_arguments;
+    let has_columns = is_read_otherwise && parts::may_have_columns(page);
+    let emitter = PageEmitter::new(page, Some(bounds));
+    let (expanded, expands) = if has_columns { emitter.with_columns() } else { emitter.written() };
+    let expands = expands.into_iter().collect();
+    CompiledPage {
+        plain,
+        expanded,
+        expands,
+        is_read_otherwise,
+        is_ambiguous: is_read_otherwise && !has_columns,
+    }
 }
 
 /// The type of a list of pieces that are put together.
@@ -60,24 +60,6 @@ pub fn compile(page: &PageFile, library: &PageLibrary) -> CompiledPage {
 enum Made {
     Html,
     Text,
-}
-
-/// A call that is expanded.
-struct PartCall<'a> {
-    part: &'a PageFile,
-    /// A value for each argument of the page.
-    values: Vec<PartValue>,
-}
-
-impl PartCall<'_> {
-    /// Whether an argument is more than names and constants.
-    fn is_costly(&self, caller: &PageFile) -> bool {
-        self.values.iter().any(|value| match value {
-            PartValue::Written(sql) => caller.tokens[sql.tokens.clone()].iter().any(|token| token.is(b'(')),
-            PartValue::Default(_) => false,
-            PartValue::Given(_) => true,
-        })
-    }
 }
 
 /// Text before a part, and behind it.
@@ -105,6 +87,20 @@ impl<'a> PageEmitter<'a> {
 
     fn written(mut self) -> (SqlText, BTreeSet<String>) {
         self.body();
+        (self.writer.done(), self.expands)
+    }
+
+    /// The page in a query of its arguments: no name of a table's or a row's is in sight where they are taken.
+    fn with_columns(mut self) -> (SqlText, BTreeSet<String>) {
+        self.writer.made("(select ");
+        self.depth += 1;
+        self.body();
+        for (number, argument) in self.page.arguments.iter().enumerate() {
+            let name = argument.name.replace('"', "\"\"");
+            let before = if number > 0 { ", " } else { " from (select " };
+            self.writer.made(&format!("{before}${} as \"{name}\"", number + 1));
+        }
+        self.writer.made(") as args)");
         (self.writer.done(), self.expands)
     }
 

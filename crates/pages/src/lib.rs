@@ -19,6 +19,7 @@ mod arguments;
 mod attributes;
 mod checks;
 mod circle;
+mod compiled;
 mod contexts;
 mod cut;
 mod elements;
@@ -47,7 +48,8 @@ mod words;
 
 pub use arguments::PageArgument;
 pub use circle::{PageCircle, circles};
-pub use emit::{CompiledPage, compile};
+pub use compiled::CompiledPage;
+pub use emit::compile;
 pub use fault::{PageFault, Span};
 pub use keywords::KEYWORDS;
 pub use library::PageLibrary;

@@ -34,6 +34,24 @@ pub(crate) enum PartValue {
     Given(usize),
 }
 
+/// A call that is expanded.
+pub(crate) struct PartCall<'a> {
+    pub(crate) part: &'a PageFile,
+    /// A value for each argument of the page.
+    pub(crate) values: Vec<PartValue>,
+}
+
+impl PartCall<'_> {
+    /// Whether an argument is more than names and constants.
+    pub(crate) fn is_costly(&self, caller: &PageFile) -> bool {
+        self.values.iter().any(|value| match value {
+            PartValue::Written(sql) => caller.tokens[sql.tokens.clone()].iter().any(|token| token.is(b'(')),
+            PartValue::Default(_) => false,
+            PartValue::Given(_) => true,
+        })
+    }
+}
+
 #[derive(Clone, Copy)]
 struct PartSize {
     weight: usize,
@@ -45,6 +63,9 @@ pub(crate) struct PartBounds<'a> {
     library: &'a PageLibrary,
     /// Those that may be, by name.
     sizes: HashMap<&'a str, PartSize>,
+    /// Whether something is called as the page itself is, in it or in what it reaches. PostgreSQL writes an argument of a function as
+    /// `FUNCTION.ARGUMENT` and reads it as a column of the table or row that is called so.
+    pub(crate) hides_arguments: bool,
 }
 
 impl<'a> PartBounds<'a> {
@@ -62,7 +83,9 @@ impl<'a> PartBounds<'a> {
             }
         }
         let edges = circle::edges(&reached);
-        let mut bounds = PartBounds { library, sizes: HashMap::new() };
+        let hides_arguments =
+            !top.arguments.is_empty() && reached.iter().any(|page| mentions(page, &top.name.function));
+        let mut bounds = PartBounds { library, sizes: HashMap::new(), hides_arguments };
         for component in circle::components(&edges) {
             let [page] = component[..] else { continue };
             if page == 0 || edges[page].contains(&page) || !may_be_part(reached[page]) {
@@ -119,7 +142,24 @@ fn own_weight(page: &PageFile) -> usize {
 
 /// Whether a page means in another one what it means alone.
 fn may_be_part(page: &PageFile) -> bool {
-    page.arguments.iter().all(|argument| is_plain_type(page, argument.type_span)) && is_closed(page)
+    let is_plain = page.arguments.iter().all(|argument| is_plain_type(page, argument.type_span));
+    is_plain && is_closed(page, false)
+}
+
+/// Whether the arguments of a page may be columns of a query around it.
+pub(crate) fn may_have_columns(page: &PageFile) -> bool {
+    is_closed(page, true)
+}
+
+/// Whether a name is more than that of a function in a page: a table's, a row's or a column's.
+fn mentions(page: &PageFile, name: &str) -> bool {
+    let is_it = |hole: &Range<usize>, at: usize| {
+        page.tokens[at].is_name()
+            && lexer::name(&page.file.text, &page.tokens[at]) == name
+            && !(at + 1 < hole.end && page.tokens[at + 1].is(b'('))
+    };
+    page.rows.iter().any(|row| row == name)
+        || page.sql.iter().any(|hole| hole.clone().any(|at| is_it(hole, at)))
 }
 
 /// Words that are types in a declaration of arguments, and are none, or others, in a cast.
@@ -161,8 +201,8 @@ fn is_plain_type(page: &PageFile, span: Span) -> bool {
     }
 }
 
-/// Whether all names of a page are found by itself, wherever it stands.
-fn is_closed(page: &PageFile) -> bool {
+/// Whether all names of a page are found by itself, wherever it stands; or, for its `own` arguments as columns, that these hide nothing.
+fn is_closed(page: &PageFile, own: bool) -> bool {
     let text = &page.file.text;
     let mut tables: BTreeSet<String> = page.rows.iter().cloned().collect();
     let mut plain: BTreeSet<String> = BTreeSet::new();
@@ -176,7 +216,7 @@ fn is_closed(page: &PageFile) -> bool {
             let name = lexer::name(text, token);
             let is_followed = |mark: u8| at + 1 < hole.end && page.tokens[at + 1].is(mark);
             let is_behind = at > hole.start && page.tokens[at - 1].is(b'.');
-            if !is_behind && is_followed(b'.') && name == page.name.function {
+            if !own && !is_behind && is_followed(b'.') && name == page.name.function {
                 return false;
             }
             // The arguments of a part are called so.
@@ -206,7 +246,7 @@ fn is_closed(page: &PageFile) -> bool {
         }
     }
     let is_argument = |name: &String| page.argument(name).is_some();
-    tables.is_disjoint(&plain) && !tables.iter().any(is_argument)
+    (own || tables.is_disjoint(&plain)) && !tables.iter().any(is_argument)
 }
 
 /// Whether an argument stands within a bracket. An aggregate of arguments alone would count the one row that they are.

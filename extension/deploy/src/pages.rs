@@ -105,6 +105,9 @@ fn make(page: &PageFile, compiled: &CompiledPage, plain: &PageStatement, after: 
     if let Some(name) = &found.volatile_function {
         note(format!("is VOLATILE, as {name} is: its answers are not kept"));
     }
+    if compiled.is_ambiguous {
+        refuse_name(page);
+    }
     let expanded = PageStatement::of(page, &compiled.expanded, volatility);
     if expanded.text != plain.text {
         // With calls it is as right, only slower.
@@ -115,11 +118,24 @@ fn make(page: &PageFile, compiled: &CompiledPage, plain: &PageStatement, after: 
         if !is_of_text(&error) {
             unwind(error);
         }
+        if compiled.is_read_otherwise {
+            refuse_name(page);
+        }
         if volatility == PageVolatility::Volatile {
             let plain = PageStatement::of(page, &compiled.plain, volatility);
             again(&plain.text);
         }
     }
+}
+
+/// Refuses a page of which a dump would be read as something else.
+fn refuse_name(page: &PageFile) -> ! {
+    let name = &page.name().function;
+    let message = format!(
+        "the page is called {name} as a table or a row in it, so that a dump would take its arguments for columns"
+    );
+    let hint = format!("Give its file another name: {name}_page.html, say.");
+    unwind(at(PgError { sqlstate: *b"42702", message, hint: Some(hint), ..PgError::default() }, 1))
 }
 
 /// Whether an error is of what a statement says: its names, types, subqueries and size.
