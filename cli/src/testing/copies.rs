@@ -69,12 +69,12 @@ impl Copies {
         let _ = database::connect(&self.cluster, "postgres").map(|mut client| client.batch_execute(cancel));
     }
 
-    /// The application's routes and query handlers, as its tests call them.
+    /// The application's routes, pages and query handlers, as its tests call them.
     pub(crate) fn routes(&self, application: &str) -> Result<Vec<String>> {
         let mut client = self.addresses[0].connect()?;
         let mut transaction = begin(&mut client)?;
         let rows = transaction.query(
-            "select case o.type when 'route' then pg_catalog.array_to_string(o.names, ' ') else 'handler ' || o.names[1] end
+            "select case when o.type <> 'route' then o.type || ' ' else '' end || pg_catalog.array_to_string(o.names, ' ')
              from deploy.object o where o.application = $1 and o.type in ('route', 'page', 'handler') order by 1",
             &[&application],
         )?;

@@ -134,7 +134,8 @@ fn coverage(routes: &[String], outcomes: &[Outcome]) -> Vec<String> {
     let called: BTreeSet<&String> = outcomes.iter().flat_map(|outcome| &outcome.called).collect();
     let left: Vec<&String> = routes.iter().filter(|route| !called.contains(route)).collect();
     let asked = routes.len() - left.len();
-    let mut lines = vec![format!("Tests have asked {asked} of {} routes and query handlers.", routes.len())];
+    let mut lines =
+        vec![format!("Tests have asked {asked} of {} routes, pages and query handlers.", routes.len())];
     lines.extend(left.into_iter().map(|route| format!("  no test asks {route}")));
     lines
 }

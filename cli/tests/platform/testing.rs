@@ -74,21 +74,23 @@ fn tests_run_on_copies_and_say_what_differs_in_lines_tap_and_junit() {
     );
     notes.write(
         "tests/parts.sql",
-        "create function test_one() returns boolean language sql return true;
+        "create function test_one() returns boolean language sql return (
+  select status = 200 from http.call('GET', '/entries', array[http.header('accept', 'text/html')]));
 create function test_two() returns boolean language plpgsql as $$
 begin
   return 1 / 0 = 1;
 end $$;\n",
     );
-    notes.write("routes.sql", "select http.route('GET', '/entries', 'entries');\nselect http.route('POST', '/entries', 'add_entry');\nselect http.route('GET', '/again', 'entries');\n");
+    notes.write("routes.sql", "select http.route('GET', '/entries', 'entries');\nselect http.route('POST', '/entries', 'add_entry');\nselect http.route('GET', '/again', 'entries');\nselect http.page('GET', '/entries', 'entries');\n");
     let told = notes.fails(&["--coverage", "--junit", "junit.xml"]);
     assert!(
         told.contains("tests/count.sql:2: this is not true\n")
             && told.contains(">    2 | select count(*) = 2 from entry;\n  got:    1\n  wanted: 2\n"),
         "{told}"
     );
-    assert!(told.contains("tests/parts.sql:4: division by zero"), "{told}");
-    assert!(told.contains("asked 2 of 3") && told.contains("no test asks GET /again"), "{told}");
+    assert!(told.contains("tests/parts.sql:5: division by zero"), "{told}");
+    assert!(told.contains("asked 3 of 4") && told.contains("no test asks GET /again"), "{told}");
+    assert!(!told.contains("page GET /entries"), "{told}");
     assert!(told.contains("2 failed, 2 passed"), "{told}");
     let junit = fs::read_to_string(notes.folder.path().join("junit.xml")).unwrap();
     assert!(

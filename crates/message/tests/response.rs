@@ -2,7 +2,7 @@
 
 use message::header::BadHeader;
 use message::response::BadStatus;
-use message::{Response, ResponseBuilder, with_header};
+use message::{Response, ResponseBuilder, vary_by, with_header};
 
 #[test]
 fn status_headers_and_body_arrive() {
@@ -120,4 +120,38 @@ fn one_more_header_leaves_the_rest_as_it_was() {
     let plain = ResponseBuilder::new(204).unwrap().finish(b"");
     assert_eq!(with_header(&plain, "a b", "3"), plain);
     assert_eq!(with_header(b"short", "age", "3"), b"short");
+}
+
+#[test]
+fn a_response_says_what_it_depends_on_beside_what_it_said_and_nothing_twice() {
+    let varied = |said: &[&str]| {
+        let mut builder = ResponseBuilder::new(200).unwrap();
+        builder.header("content-type", "text/plain").unwrap();
+        said.iter().for_each(|value| builder.header("Vary", value).unwrap());
+        builder.header("date", "now").unwrap();
+        let before = builder.finish(b"vary: body\r\n");
+        let mut after = before.clone();
+        vary_by(&mut after, "accept");
+        let (before, after) = (Response::parse(&before).unwrap(), Response::parse(&after).unwrap());
+        assert_eq!((after.status(), after.body(), after.has_date()), (200, before.body(), true));
+        let others = |response: &Response<'_>| {
+            response
+                .headers()
+                .filter(|(name, _)| *name != b"vary")
+                .map(|(_, value)| value.to_vec())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(others(&after), others(&before));
+        let values = after.headers().filter(|(name, _)| *name == b"vary");
+        values.map(|(_, value)| String::from_utf8_lossy(value).into_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(varied(&[]), ["accept"]);
+    assert_eq!(varied(&["Cookie, accept-language"]), ["Cookie, accept-language, accept"]);
+    assert_eq!(varied(&["accept-encoding", "cookie"]), ["accept-encoding, accept", "cookie"]);
+    for said in ["Accept", "cookie , ACCEPT", "*"] {
+        assert_eq!(varied(&[said]), [said]);
+    }
+    let mut short = b"short".to_vec();
+    vary_by(&mut short, "accept");
+    assert_eq!(short, b"short");
 }

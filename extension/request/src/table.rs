@@ -141,16 +141,11 @@ impl Table {
 
     /// The numbers of the endpoints' counters, which hear of what `Accept` decides.
     pub fn numbers(&self) -> HashSet<u32> {
-        let counted = self
-            .endpoints
-            .iter()
-            .filter_map(|endpoint| endpoint.number().zip(endpoint.counters()).zip(Some(endpoint)));
-        counted
-            .map(|((number, counters), endpoint)| {
-                counters.set_by_accept(endpoint.registration.by_accept);
-                number
-            })
-            .collect()
+        let told = |endpoint: &Endpoint| {
+            endpoint.counters()?.set_by_accept(endpoint.registration.by_accept);
+            endpoint.number()
+        };
+        self.endpoints.iter().filter_map(told).collect()
     }
 }
 
