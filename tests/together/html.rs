@@ -352,14 +352,30 @@ fn a_url_leads_to_its_route_and_nowhere_else() {
         "http.url('/files/{*rest}', 'a/../b')",
         "http.url('/{*rest}', '/evil.example')",
         "http.url('//evil.example')",
-        "http.url('https://evil.example')",
-        "http.url('/things/{id}')",
-        "http.url('/things/{id', 1)",
-        "http.url('/things/{id}', 1, 'page')",
+        "http.url('/{*rest}', '/x')",
         "http.url('/things/{id}', 1, null, 2)",
     ] {
         let code = code(&mut session, &format!("select {wrong}"));
         assert!(["22023", "22004"].contains(&&*code), "{wrong}: {code}");
+    }
+    // Nobody who asks can do anything about these.
+    for (number, wrong) in [
+        "http.url('/things/{id}')",
+        "http.url('/things/{id', 1)",
+        "http.url('/things/{id}', 1, 'page')",
+        "http.url('things')",
+        "http.url('https://evil.example')",
+        "http.url_with('page')",
+    ]
+    .iter()
+    .enumerate()
+    {
+        assert_eq!(code(&mut session, &format!("select {wrong}")), "42601", "{wrong}");
+        platform.sql(&format!(
+            "create function wrong{number}() returns text language sql stable return {wrong};
+             select http.route('GET', '/wrong{number}', 'wrong{number}')"
+        ));
+        assert_eq!(platform.get(&format!("/wrong{number}")).status, 500, "{wrong}");
     }
     for (asked, expected) in [
         ("/next", "?n=1"),

@@ -191,7 +191,7 @@ fn what_a_migration_changes_under_pages_is_as_in_a_fresh_database() {
 }
 
 /// Mistakes in a hole, each with the place in it where that is told: the number of characters from its first.
-const WRONG: [(&str, usize); 63] = [
+const WRONG: [(&str, usize); 65] = [
     ("nme", 0),
     ("i.nme", 0),
     ("name || nme", 8),
@@ -229,6 +229,8 @@ const WRONG: [(&str, usize); 63] = [
     ("name, id", 4),
     ("select name", 0),
     ("http.url('/x', 1, 2) || http.nowhere(1)", 24),
+    ("lower(http.url('/x/{y}', 'a', 'page'))", 15),
+    ("http.url('x')", 9),
     ("args.nothing", 0),
     ("card('x')", 5),
     ("i.name.x", 0),
@@ -408,6 +410,37 @@ fn pages_of_text_pages_that_call_themselves_and_volatile_ones() {
     let error = shop.platform.session().simple_query("select shop.many()").expect_err("an error");
     let message = error.as_db_error().map(|error| error.message().to_owned()).unwrap_or_default();
     assert!(message.contains("pages/many.html, line 1"), "{message}");
+}
+
+#[test]
+fn links_that_no_route_answers_and_likely_mistakes_are_told() {
+    let shop = shop(&[(
+        "pages/links.html",
+        "<p>
+ <a href=\"{{ http.url('/list') }}\">1</a> <a href=\"{{ http.url('/items/{id}', 1) }}\">2</a>
+ <a href=\"{{ http.url('/things/{x}', 1, 'n', 2) }}\">3</a></b>\n",
+    )]);
+    let told = shop.ok("deploy");
+    assert!(
+        told.contains("warning: pages/links.html:2:63: no route answers /items/{id}. If others"),
+        "{told}"
+    );
+    assert!(told.contains("warning: pages/links.html:3:23: no route answers /things/{x}"), "{told}");
+    assert!(told.contains("warning: pages/links.html:3:58: </b> closes nothing"), "{told}");
+    assert_eq!(told.matches("warning: ").count(), 3, "{told}");
+    // The page has not changed, and one of them is answered now.
+    shop.write(
+        "routes.sql",
+        "select http.route('GET', '/list', 'list'), http.page('GET', '/items/{n}', 'list');",
+    );
+    let told = String::from_utf8_lossy(&shop.run("deploy", &["--json"]).stdout).into_owned();
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let warning = &told["warnings"][0];
+    assert_eq!(told["warnings"].as_array().unwrap().len(), 2, "{told}");
+    assert_eq!(
+        (&warning["path"], &warning["line"], &warning["column"]),
+        (&"pages/links.html".into(), &3.into(), &23.into())
+    );
 }
 
 #[test]

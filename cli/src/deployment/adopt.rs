@@ -88,6 +88,7 @@ impl Adoption<'_> {
         let finished = run_files(&mut files, &plan)?;
         report.rights(finished.rights);
         report.unchecked(finished.unchecked);
+        report.warnings(finished.warnings);
         refuse_problems(&finished.problems)?;
         if self.options.plan {
             transaction.rollback()?;

@@ -98,6 +98,7 @@ impl Attempt<'_> {
         let finished = self.judge(ran, watcher.stop(), longest).map_err(|stop| self.of_plan(stop))?;
         report.rights(finished.rights);
         report.unchecked(finished.unchecked);
+        report.warnings(finished.warnings);
         report.drift(drift);
         refuse_problems(&finished.problems)?;
         Ok(Done::Ran(number))

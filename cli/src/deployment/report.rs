@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::locks::Lock;
-use super::server::Drift;
+use super::server::{Drift, PageWarning};
 use crate::screen::{harmless, say};
 
 /// How many names a line has at most.
@@ -14,6 +14,7 @@ pub(crate) struct Report {
     json: bool,
     files: Vec<Value>,
     unchecked: Vec<String>,
+    warnings: Vec<PageWarning>,
     locks: Vec<Value>,
     rewritten: Vec<Value>,
     rights: Vec<String>,
@@ -28,6 +29,7 @@ impl Report {
             json,
             files: Vec::new(),
             unchecked: Vec::new(),
+            warnings: Vec::new(),
             locks: Vec::new(),
             rewritten: Vec::new(),
             rights: Vec::new(),
@@ -92,6 +94,17 @@ impl Report {
         self.unchecked = functions;
     }
 
+    /// What may be wrong with pages.
+    pub(crate) fn warnings(&mut self, warnings: Vec<PageWarning>) {
+        for warning in warnings.iter().take(MOST_NAMES) {
+            self.say(&format!("  warning: {warning}"));
+        }
+        if warnings.len() > MOST_NAMES {
+            self.say(&format!("  … and {} more (--json has all)", warnings.len() - MOST_NAMES));
+        }
+        self.warnings = warnings;
+    }
+
     /// What others have waited for.
     pub(crate) fn locks(&mut self, locks: &[Lock]) {
         for lock in locks {
@@ -138,7 +151,7 @@ impl Report {
             let all = json!({
                 "application": application, "number": number, "outcome": outcome, "files": self.files,
                 "unchecked": self.unchecked, "locks": self.locks, "rewritten": self.rewritten, "rights": self.rights,
-                "drift": self.drift,
+                "drift": self.drift, "warnings": self.warnings,
             });
             say(&format!("{all:#}"));
         }

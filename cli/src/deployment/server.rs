@@ -189,6 +189,25 @@ pub(crate) struct Finished {
     pub(crate) unchecked: Vec<String>,
     /// What was given and taken, as statements.
     pub(crate) rights: Vec<String>,
+    pub(crate) warnings: Vec<PageWarning>,
+}
+
+/// Something in a page that may be wrong.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct PageWarning {
+    path: String,
+    line: usize,
+    column: usize,
+    message: String,
+    hint: Option<String>,
+}
+
+impl fmt::Display for PageWarning {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let PageWarning { path, line, column, message, hint } = self;
+        write!(formatter, "{path}:{line}:{column}: {message}")?;
+        hint.as_ref().map_or(Ok(()), |hint| write!(formatter, ". {hint}"))
+    }
 }
 
 /// Something that is wrong.

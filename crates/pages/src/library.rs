@@ -16,6 +16,11 @@ impl PageLibrary {
         self.pages.insert(page.name.function.clone(), page);
     }
 
+    /// All pages.
+    pub fn pages(&self) -> impl Iterator<Item = &PageFile> {
+        self.pages.values()
+    }
+
     /// The page that is called so.
     pub fn get(&self, name: &str) -> Option<&PageFile> {
         self.pages.get(name)

@@ -35,19 +35,6 @@ pub struct PageCall {
     pub column: usize,
 }
 
-/// The pattern of a route that a page makes a URL of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UrlPattern {
-    /// The pattern.
-    pub pattern: String,
-    /// The string as it is written.
-    pub span: Span,
-    /// The line, from 1.
-    pub line: usize,
-    /// The character in the line, from 1.
-    pub column: usize,
-}
-
 /// Where in HTML a value is printed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ValuePlace {
@@ -169,7 +156,7 @@ impl PageFile {
         calls.collect()
     }
 
-    fn places(&self, offsets: impl Iterator<Item = usize>) -> Vec<(usize, usize)> {
+    pub(crate) fn places(&self, offsets: impl Iterator<Item = usize>) -> Vec<(usize, usize)> {
         self.file.lines.places(&self.file.text, offsets)
     }
 
@@ -185,26 +172,6 @@ impl PageFile {
     pub fn raws(&self) -> Vec<PageCall> {
         let is_raw = |call: &PageCall| call.name == "raw" && call.schema.as_deref() == Some("http");
         self.calls().into_iter().filter(is_raw).collect()
-    }
-
-    /// Constant patterns that are given to `http.url`.
-    pub fn url_patterns(&self) -> Vec<UrlPattern> {
-        let mut found = Vec::new();
-        for call in self.calls() {
-            let at = self.tokens.partition_point(|token| token.span.start < call.span.start);
-            let Some([pattern, next]) = self.tokens.get(at + 2..at + 4) else { continue };
-            let written = &self.file.text[pattern.span.range()];
-            let is_url = call.name == "url" && call.schema.as_deref() == Some("http");
-            if let Some(inside) = written.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''))
-                && is_url
-                && (next.is(b',') || next.is(b')'))
-            {
-                found.push((inside.replace("''", "'"), pattern.span));
-            }
-        }
-        let places = self.places(found.iter().map(|(_, span)| span.start));
-        let told = found.into_iter().zip(places);
-        told.map(|((pattern, span), (line, column))| UrlPattern { pattern, span, line, column }).collect()
     }
 
     /// The tokens of all SQL that can call something.

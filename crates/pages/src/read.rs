@@ -5,6 +5,7 @@ use crate::checks;
 use crate::contexts;
 use crate::cut;
 use crate::fault::{FaultList, LineStarts, PageFault};
+use crate::links;
 use crate::map::MappedFile;
 use crate::name::{self, PageKind};
 use crate::nodes::HoleKind;
@@ -63,7 +64,7 @@ pub fn read(path: &str, text: &str) -> Result<PageFile, Vec<PageFault>> {
     let mut holes: Vec<PageHole> = alone.chain(read.arguments.iter().flat_map(of_argument)).collect();
     holes.sort_by_key(|hole| hole.span);
     let sql = read.sql.into_iter().map(|(_, sql)| sql.tokens).collect();
-    Ok(PageFile {
+    let page = PageFile {
         file: MappedFile { path: path.into(), text: text.into(), lines: LineStarts::of(text).into() },
         name,
         is_one_with,
@@ -77,7 +78,9 @@ pub fn read(path: &str, text: &str) -> Result<PageFile, Vec<PageFault>> {
         rows: read.rows,
         values: found.values,
         warnings: warnings.told(text),
-    })
+    };
+    links::check(&page, &mut faults);
+    if faults.is_empty() { Ok(page) } else { Err(faults.told(text)) }
 }
 
 fn of_argument(argument: &PageArgument) -> impl Iterator<Item = PageHole> {

@@ -111,6 +111,34 @@ fn a_page_tells_its_holes_calls_and_patterns() {
 }
 
 #[test]
+fn a_url_that_no_route_can_have_is_refused() {
+    for (call, message) in [
+        ("'books'", "pattern 'books' cannot be used: it must begin with '/'"),
+        ("'/a/{b'", "pattern '/a/{b' cannot be used: in '{b' braces"),
+        ("'/a/{b}'", "/a/{b} has no value for b"),
+        ("'/a/{b}/{c}', f(1, 2)", "/a/{b}/{c} has no value for c"),
+        ("'/a/{b}', 1, 'page'", "the last name of the query of /a/{b} has no value"),
+        ("'/a', array[1, 2]", "the last name of the query of /a has no value"),
+    ] {
+        let text = format!("<a\n title=\"x\" href=\"{{{{ http.url({call}) }}}}\">x</a>");
+        let faults = pages::read("pages/a.html", &text).unwrap_err();
+        assert_eq!((faults.len(), faults[0].line), (1, 2), "{call}: {faults:?}");
+        assert!(faults[0].message.starts_with(message), "{call}: {}", faults[0].message);
+        assert_eq!(faults[0].column, 30, "{call}");
+    }
+    for call in [
+        "'/a/{b}', 1, 'page', 2",
+        "'/{*a}', f(1, 2)",
+        "pattern, 1",
+        "'a' || b",
+        "'/a/{b}', variadic c",
+        "'/a', (1), 2",
+    ] {
+        pages::read("pages/a.html", &format!("<a href=\"{{{{ http.url({call}) }}}}\">x</a>")).expect(call);
+    }
+}
+
+#[test]
 fn each_hole_is_told_with_what_makes_a_statement_of_it() {
     assert_eq!(HoleKind::Expression.around(), ("select (", "\n)"));
     assert_eq!(HoleKind::Query.around(), ("select exists (", "\n)"));

@@ -56,4 +56,4 @@ pub use path::PathError;
 pub use pattern::{checked_parameters, parameters};
 pub use prefix::{BadPrefix, check_prefix, is_below, may_be_below};
 pub use router::{Found, Match, Router};
-pub use shared_paths::takes_part_of;
+pub use shared_paths::{is_answered_by, takes_part_of};

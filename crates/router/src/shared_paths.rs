@@ -39,6 +39,29 @@ pub fn takes_part_of(pattern: &str, other: &str) -> bool {
     wins.unwrap_or(true)
 }
 
+/// Whether all paths that are made of one pattern, by values that have something in them, are answered by another.
+///
+/// ```
+/// use router::is_answered_by;
+///
+/// assert!(is_answered_by("/books/{id}", "/books/{slug}"));
+/// assert!(is_answered_by("/books/new", "/books/{slug}"));
+/// assert!(!is_answered_by("/books/{slug}", "/books/new"));
+/// ```
+pub fn is_answered_by(url: &str, pattern: &str) -> bool {
+    let (mut ours, mut theirs) = (url.split('/'), pattern.split('/'));
+    loop {
+        match (ours.next(), theirs.next()) {
+            (None, None) => return true,
+            (Some(_), Some(their)) if their.starts_with("{*") => return true,
+            (Some(our), Some(_)) if our.starts_with("{*") => return false,
+            (Some(our), Some(their)) if their.starts_with('{') && !our.is_empty() => {}
+            (Some(our), Some(their)) if our == their => {}
+            _ => return false,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,6 +118,32 @@ mod tests {
                 let is_taken =
                     paths.iter().any(|path| answers(&alone, path) == 1 && answers(&both, path) != 1);
                 assert_eq!(takes_part_of(pattern, other), is_taken, "{pattern} {other}");
+            }
+        }
+    }
+
+    /// By the router itself, too: URLs of a pattern, made of values that no literal has and of those that one has.
+    #[test]
+    fn what_is_made_of_a_pattern_is_answered_as_the_router_has_it() {
+        let mut patterns = vec!["/".to_owned(), "/{*r}".to_owned()];
+        for first in ["a", "b", "{n}", ""] {
+            patterns.push(format!("/{first}"));
+            patterns.push(format!("/{first}/{{*r}}"));
+            patterns.extend(["a", "b", "{m}", ""].map(|second| format!("/{first}/{second}")));
+        }
+        for url in &patterns {
+            let mut paths = vec![url.clone()];
+            for name in ["{n}", "{m}", "{*r}"] {
+                let values: &[&str] =
+                    if name == "{*r}" { &["a", "x", "x/a", "x/y/z"] } else { &["a", "b", "x"] };
+                let each = paths.iter().flat_map(|path| values.iter().map(|value| path.replace(name, value)));
+                paths = each.collect();
+            }
+            for pattern in &patterns {
+                let mut router = Router::new();
+                router.insert("GET", pattern, 1).unwrap();
+                let is_found = |path: &String| matches!(router.lookup("GET", path), Ok(Match::Found(_)));
+                assert_eq!(is_answered_by(url, pattern), paths.iter().all(is_found), "{url} {pattern}");
             }
         }
     }

@@ -255,6 +255,8 @@ sql_function!(
         };
         drift::note_what_is_there(application);
         let rights = rights::changes(application);
-        call.give(json!({ "problems": problems, "unchecked": unchecked, "rights": rights }).to_string())
+        let warnings = pages::warnings::all(&deployment);
+        let finished = json!({ "problems": problems, "unchecked": unchecked, "rights": rights, "warnings": warnings });
+        call.give(finished.to_string())
     }
 );

@@ -3,11 +3,13 @@
 //!
 //! - [`library`]: the pages of the deployment, which a page may call.
 //! - [`names`]: names that mean an argument and a column, and functions that are VOLATILE.
+//! - [`warnings`]: what is said of pages that can be deployed and may be wrong.
 //! - [`sql`]: the statement that makes the function, and the place of an error of it.
 
 pub(crate) mod library;
 mod names;
 mod sql;
+pub(crate) mod warnings;
 
 use std::cell::{Cell, RefCell};
 use std::ffi::CString;

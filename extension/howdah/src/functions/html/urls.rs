@@ -53,11 +53,11 @@ fn texts(call: Call, first: usize) -> Vec<Option<&'static str>> {
 fn url(pattern: &str, values: &[Option<&str>]) -> Option<String> {
     let names = match checked_parameters(pattern) {
         Ok(names) => names,
-        Err(error) => refuse(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, &error.to_string()),
+        Err(error) => refuse(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, &error.to_string()),
     };
     if values.len() < names.len() {
         refuse(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            PgSqlErrorCode::ERRCODE_SYNTAX_ERROR,
             &format!("{pattern} has {} parameters, and there are {} values", names.len(), values.len()),
         );
     }
@@ -111,11 +111,11 @@ fn refuse_segment(pattern: &str, value: &str) -> ! {
     )
 }
 
-/// Names and values, in turns.
+/// Names and values, in turns. What is written wrong is no fault of who asks: no error of data.
 fn pairs<'a>(values: &[Option<&'a str>], function: &str) -> Vec<(&'a str, Option<&'a str>)> {
     if !values.len().is_multiple_of(2) {
         refuse_with_hint(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            PgSqlErrorCode::ERRCODE_SYNTAX_ERROR,
             &format!(
                 "{function} takes names and values of the query in turns, and the last name has no value"
             ),
