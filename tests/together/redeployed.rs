@@ -392,3 +392,66 @@ fn nothing_is_dropped_unsaid_that_no_file_makes_again() {
     shop.ok("deploy");
     assert_eq!(shop.value("select count(*)::text from shop.v"), "1");
 }
+
+#[test]
+fn a_route_whose_parameter_is_called_otherwise_takes_the_place_of_the_old_one() {
+    let one = |name: &str| {
+        format!(
+            "create or replace function show({name} text) returns http.html language sql stable begin atomic select http.format('<p>%s', {name}); end;\n"
+        )
+    };
+    let routes = |name: &str| {
+        format!(
+            "select http.route('GET', '/c/{{{name}}}/x', 'show'), http.cache('GET', '/c/{{{name}}}/x');
+             select http.page('GET', '/c/{{{name}}}/x', 'show');
+             select http.route('GET', '/c/new/x', 'hello');\n"
+        )
+    };
+    let hello = "create function hello(request http.request) returns text language sql return 'hello';\n";
+    let registered = "select string_agg(concat_ws(' ', type, array_to_string(names, ' ')), ', ' order by type, names) from deploy.registered";
+    let shop = Application::of(&[
+        ("functions/show.sql", &one("id")),
+        ("functions/hello.sql", hello),
+        ("routes.sql", &routes("id")),
+    ]);
+    shop.ok("deploy");
+    assert_eq!(shop.platform.get("/c/7/x").text(), "<p>7");
+    shop.write("functions/show.sql", &one("item_id"));
+    shop.write("routes.sql", &routes("item_id"));
+    let told = shop.ok("deploy");
+    assert!(told.contains("route GET /c/{item_id}/x, page GET /c/{item_id}/x"), "{told}");
+    assert_eq!(
+        shop.value(registered),
+        "page GET /c/{item_id}/x, route GET /c/new/x, route GET /c/{item_id}/x"
+    );
+    assert_eq!(shop.value(registered), shop.fresh().value(registered));
+    assert_eq!(shop.platform.get("/c/8/x").text(), "<p>8");
+    assert_eq!(shop.platform.get("/c/new/x").text(), "hello");
+
+    // Another file has the old one now, which is as it was: nothing of it gives way.
+    shop.write(
+        "functions/more.sql",
+        "select http.route('POST', '/c/{any}/x', 'hello'), http.route('GET', '/c/{any}/x', 'hello');\n",
+    );
+    let conflict = "GET /c/{any}/x matches the same paths as GET /c/{item_id}/x";
+    let told = shop.fails("deploy");
+    assert!(told.contains(conflict), "{told}");
+    // The file that had it is gone.
+    shop.remove("routes.sql");
+    shop.ok("deploy");
+    assert_eq!(shop.value(registered), "route GET /c/{any}/x, route POST /c/{any}/x");
+    // Both are in one file.
+    for both in [["any", "other"], ["other", "any"]] {
+        let each = both.map(|name| format!("select http.route('GET', '/c/{{{name}}}/x', 'hello');\n"));
+        shop.write("functions/more.sql", &each.concat());
+        let told = shop.fails("deploy");
+        assert!(told.contains(&format!("GET /c/{{{}}}/x matches the same paths as", both[1])), "{told}");
+    }
+    // Somebody has made one by hand.
+    shop.platform.sql(
+        "select http.unroute('GET', '/c/{any}/x'); select http.route('GET', '/c/{hand}/x', 'shop.hello')",
+    );
+    shop.write("functions/more.sql", "select http.route('GET', '/c/{other}/x', 'hello');\n");
+    let told = shop.fails("deploy");
+    assert!(told.contains("GET /c/{other}/x matches the same paths as GET /c/{hand}/x"), "{told}");
+}

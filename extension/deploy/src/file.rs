@@ -23,6 +23,7 @@ use super::batch;
 use super::conditional;
 use super::drops;
 use super::followed::Followed;
+use super::giving_way::while_running;
 use super::kept;
 use super::pages;
 use super::recorder::{self, Made, recorded};
@@ -198,7 +199,7 @@ impl File<'_> {
         kept::keep_of_file(application, self.path);
         let is_about_rights = !self.is_page() && rights::is_about_rights(self.text);
         let before = is_about_rights.then(|| rights::now(application));
-        let (ran, made) = recorded(run);
+        let (ran, made) = while_running(&application.name, self.path, || recorded(run));
         ran?;
         self.note_objects(&made);
         if let Some(before) = before {

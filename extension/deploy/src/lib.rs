@@ -35,6 +35,7 @@ mod drops;
 mod file;
 mod followed;
 mod functions;
+pub mod giving_way;
 mod kept;
 mod new_values;
 mod outside;

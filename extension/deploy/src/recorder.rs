@@ -120,16 +120,20 @@ pub fn note_kept(what: Registered, names: &[&str]) {
     note_once(what, names, Made::Kept);
 }
 
+/// Whether the text that runs has registered this.
+pub(crate) fn is_noted(what: Registered, names: &[&str]) -> bool {
+    let is_this = |one: &Made| matches!(one, Made::Registered(kind, others) | Made::Kept(kind, others) if *kind == what && others == names);
+    MADE.with_borrow(|known| known.iter().flatten().any(is_this))
+}
+
 fn note_once(what: Registered, names: &[&str], made: fn(Registered, Vec<String>) -> Made) {
-    let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-    let is_this = |one: &Made| matches!(one, Made::Registered(kind, others) | Made::Kept(kind, others) if *kind == what && *others == names);
-    if MADE.with_borrow(|known| known.iter().flatten().any(is_this)) {
+    if is_noted(what, names) {
         refuse(
             PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT,
             &format!("the {} {} stands here twice", what.word(), names.join(" ")),
         );
     }
-    note([made(what, names)]);
+    note([made(what, names.iter().map(|&name| name.to_owned()).collect())]);
 }
 
 /// Notes how a request was answered, if a text runs: whoever has written a test that fails wants to know.

@@ -5,6 +5,7 @@
 
 use std::ffi::{CStr, CString};
 
+use deploy::giving_way::give_way;
 use deploy::recorder::{Registered, note_kept, note_registered};
 use pg::entry::{Call, sql_function};
 use pg::refuse::{refuse, refuse_with_hint};
@@ -15,7 +16,7 @@ use pgrx::prelude::*;
 use request::function::Function;
 use request::inputs::Input;
 use request::types::Types;
-use router::{Router, may_be_below};
+use router::{InsertError, Router, may_be_below};
 use session::authority::{
     check_role, function_name, has_rights_of, is_admin, name_of, refuse_restricted, rows_as_owner,
     value_as_owner, with_path,
@@ -312,7 +313,7 @@ impl NewRoute<'_> {
         }
     }
 
-    /// An error if a route is malformed, or conflicts with another. Those that can match the same paths have the same text up to
+    /// An error if a route is malformed, or conflicts with another that does not give way. Those that can match the same paths have the same text up to
     /// the first parameter: what the others cost does not grow with each route that is added.
     fn check_pattern(&self) {
         let (method, pattern) = (self.method, self.pattern);
@@ -326,6 +327,10 @@ impl NewRoute<'_> {
         let mut router = Router::new();
         let added = others.iter().try_for_each(|other| router.insert(method, other, 0));
         if let Err(error) = added.and_then(|()| router.insert(method, pattern, 0)) {
+            if matches!(&error, InsertError::Conflict { existing, .. } if give_way(method, existing, &self.owner))
+            {
+                return;
+            }
             refuse(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, &format!("{}: {error}", self.title()));
         }
     }
