@@ -1,6 +1,7 @@
 //! A file cut into text and holes, and lines that hold directives alone.
 
 use crate::fault::{FaultList, Span};
+use crate::habits;
 use crate::lexer::{self, HoleEnd, SqlToken, TokenKind};
 
 /// The kinds of holes.
@@ -131,7 +132,6 @@ fn classified(
             .get(word + 2)
             .is_some_and(|next| next.is(b':') && next.span.start == tokens[word + 1].span.end);
     let (directive, skipped) = match &text[tokens[word].span.range()] {
-        _ if tokens[word].kind != TokenKind::Word => (Directive::Expression, 0),
         name => match name.to_ascii_lowercase().as_str() {
             "for" => (Directive::For, 1),
             "with" => (Directive::With, 1),
@@ -148,7 +148,13 @@ fn classified(
                 faults.add(tokens[word].span.start, "verbatim takes nothing", hint);
                 return None;
             }
-            _ => (Directive::Expression, 0),
+            _ => match habits::of_another_language(text, &tokens[word..]) {
+                Some((message, hint, directive)) => {
+                    faults.add(tokens[word].span.start, message, hint);
+                    (directive, 1)
+                }
+                None => (Directive::Expression, 0),
+            },
         },
     };
     let begin = (word + skipped..tokens.len()).find(|place| !is_comment(place)).unwrap_or(tokens.len());

@@ -299,13 +299,12 @@ pub(crate) fn matched(
     let mut is_named = false;
     for (place, written) in written(caller, call).into_iter().enumerate() {
         let first = written.clone().next()?;
-        let is = |at: usize, mark: u8| at < written.end && caller.tokens[at].is(mark);
-        let arrow = is(first + 1, b'=') && is(first + 2, b'>') || is(first + 1, b':') && is(first + 2, b'=');
-        is_named |= arrow;
-        let (argument, from) = match (arrow, is_named) {
-            (true, _) => (part.argument(&lexer::name(&caller.file.text, &caller.tokens[first]))?, first + 3),
-            (false, true) => return None,
-            (false, false) => (place, first),
+        let name = name_of_argument(caller, &written);
+        is_named |= name.is_some();
+        let (argument, from) = match (name, is_named) {
+            (Some(name), _) => (part.argument(&name)?, first + 3),
+            (None, true) => return None,
+            (None, false) => (place, first),
         };
         if caller.tokens[first].is_word(&caller.file.text, "variadic") || from >= written.end {
             return None;
@@ -326,8 +325,15 @@ pub(crate) fn matched(
     filled.map(|(value, argument)| value.or(argument.default_span.map(PartValue::Default))).collect()
 }
 
+/// The name before `=>` or `:=`, if an argument is given by its name.
+pub(crate) fn name_of_argument(caller: &PageFile, written: &Range<usize>) -> Option<String> {
+    let [name, one, two, ..] = &caller.tokens[written.clone()] else { return None };
+    let is_arrow = one.is(b'=') && two.is(b'>') || one.is(b':') && two.is(b'=');
+    is_arrow.then(|| lexer::name(&caller.file.text, name))
+}
+
 /// The arguments of a call, without comments around them.
-fn written(caller: &PageFile, call: &Range<usize>) -> Vec<Range<usize>> {
+pub(crate) fn written(caller: &PageFile, call: &Range<usize>) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let (mut begin, mut at) = (call.start + 2, call.start + 2);
     let end = call.end - 1;

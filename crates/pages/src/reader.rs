@@ -44,6 +44,8 @@ pub(crate) struct PageReader<'a> {
     too_deep: usize,
     has_arguments: bool,
     has_content: bool,
+    /// The first block that was ended by an `end` which is indented less: as it was meant, that is another's.
+    misled: Option<Span>,
 }
 
 /// Reads what a file was cut into.
@@ -57,6 +59,7 @@ pub(crate) fn read(text: &str, cuts: &[Cut], tokens: &[SqlToken], faults: &mut F
         too_deep: 0,
         has_arguments: false,
         has_content: false,
+        misled: None,
     };
     for cut in cuts {
         match cut {
@@ -64,8 +67,10 @@ pub(crate) fn read(text: &str, cuts: &[Cut], tokens: &[SqlToken], faults: &mut F
             Cut::Hole(hole) => reader.hole(hole),
         }
     }
+    let misled = reader.misled.filter(|_| reader.open.len() == 1);
     for block in reader.open.drain(..) {
-        reader.faults.add(block.hole().start, "this block has no end", "write {{ end }} behind it");
+        let place = misled.unwrap_or(block.hole());
+        reader.faults.add(place.start, "this block has no end", "write {{ end }} behind it");
     }
     reader.page
 }
@@ -82,6 +87,13 @@ impl PageReader<'_> {
     fn text(&mut self, span: Span) {
         self.has_content |= !self.text[span.range()].trim_ascii().is_empty();
         self.push(PageNode::Text(span));
+    }
+
+    /// The white space before a hole, if nothing else stands before it in its line.
+    fn indent(&self, hole: Span) -> Option<usize> {
+        let line = self.text[..hole.start].rfind('\n').map_or(0, |end| end + 1);
+        let before = &self.text[line..hole.start];
+        before.trim_ascii().is_empty().then_some(before.len())
     }
 
     fn push(&mut self, node: PageNode) {
@@ -116,7 +128,12 @@ impl PageReader<'_> {
             }
             Directive::End if self.too_deep > 0 => self.too_deep -= 1,
             Directive::End => match self.open.pop() {
-                Some(block) => self.end(block),
+                Some(block) => {
+                    let is_misled = self.indent(block.hole()).zip(self.indent(hole.span));
+                    let is_misled = is_misled.is_some_and(|(begin, end)| end < begin);
+                    self.misled = self.misled.or(is_misled.then(|| block.hole()));
+                    self.end(block);
+                }
                 None => self.fault(place, "this end has no beginning", ""),
             },
         }

@@ -1,6 +1,6 @@
 //! Names of pages, and what is told of a page.
 
-use pages::{HoleKind, KEYWORDS, PageKind, PageNameFault, circles, name_of};
+use pages::{HoleKind, KEYWORDS, PageKind, PageLibrary, PageNameFault, circles, layout_faults, name_of};
 
 use crate::sql::page;
 
@@ -189,4 +189,35 @@ fn unclosed_elements_are_warnings() {
         warnings("{{ if a }}<i>{{ end }}</i>"),
         ["1:1: the branches of this block leave different elements open", "1:23: </i> closes nothing",]
     );
+}
+
+#[test]
+fn what_a_layout_has_not_and_what_it_needs_is_told() {
+    let layout = "{{ arguments: title text, body http.html, head http.html default null }}{{ title }}{{ head }}{{ body }}";
+    let library: PageLibrary =
+        [page("pages/layout.html", layout), page("pages/bare.html", "<p>{{ now() }}")].into_iter().collect();
+    for (text, expected) in [
+        ("{{ layout: layout('x') }}", ""),
+        ("{{ layout: layout(title => 'x') }}{{ slot head }}y{{ end }}", ""),
+        ("{{ layout: layout() }}{{ slot title }}y{{ end }}", ""),
+        ("{{ layout: shop.layout(titel => 'x') }}", ""),
+        ("{{ layout: elsewhere(titel => 'x') }}", ""),
+        (
+            "{{ layout: layout(titel => f(title => 1)) }}",
+            "1:12: the layout layout needs title (write layout(title => …), or give it a default in the layout); 1:19: the layout layout has no argument titel (it has title, body, head)",
+        ),
+        (
+            "{{ layout: layout(/* of */ 'x') }}\\n{{ slot heads }}y{{ end }}",
+            "2:9: the layout layout has no argument heads (it has title, body, head)",
+        ),
+        ("{{ layout: layout }}", ""),
+        (
+            "{{ layout: bare() }}",
+            "1:12: the layout bare has no argument body (write {{ arguments: …, body http.html }} in it, and {{ body }} where the page goes)",
+        ),
+    ] {
+        let Ok(page) = pages::read("pages/x.html", &text.replace("\\n", "\n")) else { continue };
+        let told: Vec<String> = layout_faults(&page, &library).iter().map(ToString::to_string).collect();
+        assert_eq!(told.join("; "), expected, "{text}");
+    }
 }

@@ -14,7 +14,7 @@ pub(crate) mod warnings;
 use std::cell::{Cell, RefCell};
 use std::ffi::CString;
 
-use ::pages::{CompiledPage, HoleKind, PageFault, PageFile, compile, read};
+use ::pages::{CompiledPage, HoleKind, PageFault, PageFile, compile, layout_faults, read};
 use pg::guard::{More, PgError, unwind};
 use pg::refuse::refuse;
 use pgrx::prelude::*;
@@ -56,7 +56,10 @@ pub(crate) fn run(deployment: &Deployment, path: &str, text: &str, after: impl F
     let application = &deployment.application;
     REMARKS.take();
     let page = read(path, text).map_err(|faults| of_faults(&faults, text))?;
-    let compiled = library::with(deployment, |library| compile(&page, library));
+    let compiled = library::with(deployment, |library| match &layout_faults(&page, library)[..] {
+        [] => Ok(compile(&page, library)),
+        faults => Err(of_faults(faults, text)),
+    })?;
     let plain = PageStatement::of(&page, &compiled.plain, PageVolatility::Stable);
     let stage = Cell::new(PageStage::Reading);
     let made = as_deployer(application.owner, &application.schema, || {
