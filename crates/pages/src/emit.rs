@@ -226,9 +226,8 @@ impl<'a> PageEmitter<'a> {
                 [PagePiece::Value { hole, sql, .. }]
                     if urls::is_of_site(&emitter.page.file.text, &emitter.page.tokens, sql) =>
                 {
-                    emitter.writer.made("http.attribute(");
+                    // A text, which is escaped wherever it stands.
                     emitter.within(*hole, |emitter| emitter.sql(sql));
-                    emitter.writer.made(")");
                 }
                 _ => {
                     emitter.writer.made("http.attribute(http.safe_url(");

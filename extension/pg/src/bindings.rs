@@ -197,10 +197,16 @@ unsafe extern "C-unwind" {
     // utils/palloc.h and values
     pub fn palloc(size: usize) -> *mut c_void;
     pub fn palloc0(size: usize) -> *mut c_void;
+    pub fn repalloc(memory: *mut c_void, size: usize) -> *mut c_void;
     pub fn MemoryContextReset(context: MemoryContext);
     pub fn pg_detoast_datum(value: *mut varlena) -> *mut varlena;
     pub fn toast_raw_datum_size(value: Datum) -> usize;
     pub fn pg_detoast_datum_packed(value: *mut varlena) -> *mut varlena;
+    pub fn makeStringInfo() -> StringInfo;
+    pub fn appendBinaryStringInfo(text: StringInfo, bytes: *const c_void, length: c_int);
+    pub fn textcat(call: FunctionCallInfo) -> Datum;
+    pub fn string_agg_transfn(call: FunctionCallInfo) -> Datum;
+    pub fn AggCheckCallContext(call: FunctionCallInfo, memory: *mut MemoryContext) -> c_int;
     pub fn cstring_to_text_with_len(text: *const c_char, length: c_int) -> *mut varlena;
     pub fn InputFunctionCall(function: *mut FmgrInfo, text: *mut c_char, ioparam: Oid, typmod: i32) -> Datum;
     pub fn heap_form_tuple(descriptor: TupleDesc, values: *mut Datum, nulls: *mut bool) -> HeapTuple;

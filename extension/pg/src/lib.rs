@@ -27,8 +27,10 @@ pub mod scratch;
 pub mod small_table;
 pub mod table_counts;
 pub mod text;
+mod text_builder;
 pub mod transaction_end;
 pub mod version;
 
 pub use bindings::*;
 pub use locks::{LockTimeout, lock_tag};
+pub use text_builder::TextBuilder;

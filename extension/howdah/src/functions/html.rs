@@ -6,6 +6,7 @@ mod template;
 mod urls;
 
 use pages::escape;
+use pg::TextBuilder;
 use pg::entry::{Call, sql_function};
 use pg::guard::direct;
 use pgrx::pg_sys::Datum;
@@ -55,31 +56,38 @@ sql_function!(
     }
 );
 
-/// The arguments of a call one after the other; those escaped of which `escapes` is true.
+/// The arguments of a call one after the other; those escaped of which `escapes` is true. A page calls this for each of its rows: it owns nothing,
+/// so that PostgreSQL's errors may leave it without a guard.
 fn joined(call: Call, escapes: impl Fn(&PrintedValue) -> bool) -> Datum {
-    // SAFETY: inside a transaction; nothing that has a destructor is held meanwhile.
+    let mut room = ROOM;
+    // SAFETY: inside a function that PostgreSQL calls; nothing that has a destructor is held.
     unsafe {
-        direct(|| {
-            let mut room = ROOM;
-            written(pieces(call, 0, &mut room).iter().map(|piece| (piece.bytes, escapes(piece))))
-        })
+        let pieces = pieces(call, 0, &mut room);
+        let mut text = with_room(pieces.iter().map(|piece| piece.bytes.len()).sum());
+        pieces.iter().for_each(|piece| push(&mut text, piece.bytes, escapes(piece)));
+        text.finish()
     }
 }
 
-/// A text of pieces, each with whether it is escaped.
+/// A text with room for so many bytes, and some that escapes take.
+unsafe fn with_room(length: usize) -> TextBuilder {
+    // SAFETY: by contract.
+    unsafe { TextBuilder::with_room(length + length / 16 + 32) }
+}
+
+/// Adds a piece, escaped or as it is.
 ///
 /// # Safety
-/// Inside [`direct`]; the bytes are those of texts.
-unsafe fn written<'a>(pieces: impl Iterator<Item = (&'a [u8], bool)> + Clone) -> Datum {
-    let each = || {
-        pieces.clone().flat_map(|(bytes, is_escaped)| {
-            // SAFETY: by contract: text of a database whose encoding is UTF-8.
-            let text = unsafe { std::str::from_utf8_unchecked(bytes) };
-            let (raw, escaped) = if is_escaped { ("", text) } else { (text, "") };
-            std::iter::once(raw).chain(form::escape::html_pieces(escaped))
-        })
-    };
-    let length = each().map(str::len).sum::<usize>();
-    // SAFETY: as above.
-    unsafe { request::params::text_of_pieces(length, each()) }
+/// Inside [`direct`]; the bytes are those of a text.
+unsafe fn push(text: &mut TextBuilder, bytes: &[u8], is_escaped: bool) {
+    // SAFETY: by contract: text of a database whose encoding is UTF-8.
+    unsafe {
+        if is_escaped {
+            form::escape::each_html_piece(std::str::from_utf8_unchecked(bytes), |piece| {
+                text.push(piece.as_bytes())
+            });
+        } else {
+            text.push(bytes);
+        }
+    }
 }

@@ -16,7 +16,7 @@ sql_function!(
         let state = call.argument(0).map(|state| state.cast_mut_ptr());
         match call.argument(1) {
             // SAFETY: inside an aggregate; nothing is owned.
-            Some(part) => unsafe { direct(|| put(memory, state, part)) },
+            Some(part) => unsafe { put(memory, state, part) },
             None => call.argument(0).unwrap_or_else(|| call.null()),
         }
     }
@@ -29,12 +29,12 @@ unsafe fn put(memory: MemoryContext, state: Option<StringInfo>, part: Datum) -> 
         let part = pg::pg_detoast_datum_packed(part.cast_mut_ptr());
         let state = state.unwrap_or_else(|| {
             let before = pg_sys::MemoryContextSwitchTo(memory);
-            let state = pg_sys::makeStringInfo();
+            let state = pg::makeStringInfo();
             pg_sys::MemoryContextSwitchTo(before);
             state
         });
         let length = pgrx::varsize_any_exhdr(part) as c_int;
-        pg_sys::appendBinaryStringInfo(state, pgrx::vardata_any(part).cast(), length);
+        pg::appendBinaryStringInfo(state, pgrx::vardata_any(part).cast(), length);
         Datum::from(state)
     }
 }
@@ -48,11 +48,9 @@ sql_function!(
         match call.argument(0).map(|state| state.cast_mut_ptr::<pg_sys::StringInfoData>()) {
             // SAFETY: the state is of one of the two, with its cursor behind what is left out; nothing is owned.
             Some(state) => unsafe {
-                direct(|| {
-                    let skipped = (*state).cursor;
-                    let begin = (*state).data.add(skipped as usize);
-                    Datum::from(pg_sys::cstring_to_text_with_len(begin, (*state).len - skipped))
-                })
+                let skipped = (*state).cursor;
+                let begin = (*state).data.add(skipped as usize);
+                Datum::from(pg::cstring_to_text_with_len(begin, (*state).len - skipped))
             },
             None => call.null(),
         }
@@ -64,14 +62,14 @@ sql_function!(
     /// each time that a plan begins.
     howdah_html_agg_add,
     // SAFETY: the arguments are those of the function; nothing is owned.
-    |call| unsafe { direct(|| pg_sys::string_agg_transfn(call.raw())) }
+    |call| unsafe { pg::string_agg_transfn(call.raw()) }
 );
 
 sql_function!(
     /// `http.html_concat(one, other)`: PostgreSQL's own, likewise.
     howdah_html_concat,
     // SAFETY: as above.
-    |call| unsafe { direct(|| pg_sys::textcat(call.raw())) }
+    |call| unsafe { pg::textcat(call.raw()) }
 );
 
 /// The state: the value of the only row.
@@ -128,7 +126,7 @@ sql_function!(
 fn memory_of(call: Call) -> MemoryContext {
     let mut memory = std::ptr::null_mut();
     // SAFETY: the call is PostgreSQL's.
-    if unsafe { pg_sys::AggCheckCallContext(call.raw(), &mut memory) } == 0 {
+    if unsafe { pg::AggCheckCallContext(call.raw(), &mut memory) } == 0 {
         refuse(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, "this function is called by aggregates alone");
     }
     memory

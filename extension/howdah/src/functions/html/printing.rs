@@ -4,7 +4,7 @@
 //! has made it. Booleans are `true` and `false`; dates, times, intervals and numbers are written the same whatever a role's settings say, as
 //! an `<input type="date">` reads them.
 
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
 
 use pg::entry::Call;
@@ -38,6 +38,14 @@ enum How {
     Fixed,
 }
 
+/// What is kept with a function that is called; behind it stands a [`Printed`] for each argument.
+#[repr(C)]
+struct Kept {
+    /// The function's own; null at first.
+    own: *const c_void,
+    printed: [Printed; 0],
+}
+
 /// An argument of a function of any types, as it is kept with the call.
 #[derive(Clone, Copy)]
 struct Printed {
@@ -67,7 +75,7 @@ pub(super) unsafe fn pieces(call: Call, first: usize, room: &mut Room) -> &[Prin
     let count = call.count().saturating_sub(first).min(MOST);
     // SAFETY: by contract; as many are kept as the call has arguments.
     unsafe {
-        let printed = kept(call);
+        let printed = (&raw const (*kept(call)).printed).cast::<Printed>();
         for (place, piece) in room.iter_mut().enumerate().take(count) {
             let at = first + place;
             piece.write(match call.argument(at) {
@@ -122,20 +130,30 @@ unsafe fn fixed<T>(print: impl FnOnce() -> T) -> T {
     }
 }
 
+/// Where the function of a call keeps something of its own, as long as its memory lives; null at first.
+///
+/// # Safety
+/// As of [`pieces`].
+pub(super) unsafe fn own(call: Call) -> *mut *const c_void {
+    // SAFETY: by contract.
+    unsafe { &raw mut (*kept(call)).own }
+}
+
 /// How each argument is printed: looked up by the first call, and kept with the function.
-unsafe fn kept(call: Call) -> *const Printed {
+unsafe fn kept(call: Call) -> *mut Kept {
     // SAFETY: the call is PostgreSQL's; what is kept lives as long as the function's memory.
     unsafe {
         let function = (*call.raw()).flinfo;
         if (*function).fn_extra.is_null() {
             let count = call.count();
-            let size = size_of::<Printed>() * count.max(1);
-            let all = pg_sys::MemoryContextAllocZero((*function).fn_mcxt, size).cast::<Printed>();
+            let size = size_of::<Kept>() + size_of::<Printed>() * count;
+            let kept = pg_sys::MemoryContextAllocZero((*function).fn_mcxt, size).cast::<Kept>();
+            let printed = (&raw mut (*kept).printed).cast::<Printed>();
             let html = pg_sys::get_fn_expr_rettype(function);
             for place in 0..count {
-                all.add(place).write(looked_up(call.type_of(place), html, (*function).fn_mcxt));
+                printed.add(place).write(looked_up(call.type_of(place), html, (*function).fn_mcxt));
             }
-            (*function).fn_extra = all.cast();
+            (*function).fn_extra = kept.cast();
         }
         (*function).fn_extra.cast()
     }
@@ -149,28 +167,47 @@ unsafe fn looked_up(of_type: Oid, html: Oid, memory: pg_sys::MemoryContext) -> P
     if of_type == html && html != pg_sys::TEXTOID {
         return Printed { how: How::Html, function: none };
     }
+    // Those that pages print most are not looked for: each page that is sent has this done for each of its values.
+    let known = match of_type {
+        pg_sys::INT4OID => Some(pg_sys::F_INT4OUT),
+        pg_sys::INT8OID => Some(pg_sys::F_INT8OUT),
+        pg_sys::NUMERICOID => Some(pg_sys::F_NUMERIC_OUT),
+        pg_sys::DATEOID => Some(pg_sys::F_DATE_OUT),
+        pg_sys::TIMESTAMPTZOID => Some(pg_sys::F_TIMESTAMPTZ_OUT),
+        _ => None,
+    };
     // SAFETY: a type of an expression, inside a transaction.
     unsafe {
-        let how = match pg_sys::getBaseType(of_type) {
-            pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::BPCHAROID | pg_sys::JSONOID => How::Text,
-            pg_sys::UNKNOWNOID => How::Unknown,
-            pg_sys::BOOLOID => How::Boolean,
-            pg_sys::DATEOID
-            | pg_sys::TIMESTAMPOID
-            | pg_sys::TIMESTAMPTZOID
-            | pg_sys::INTERVALOID
-            | pg_sys::BYTEAOID
-            | pg_sys::FLOAT4OID
-            | pg_sys::FLOAT8OID => How::Fixed,
-            _ => How::Output,
+        let how = match how_of(of_type) {
+            How::Output if known.is_none() => how_of(pg_sys::getBaseType(of_type)),
+            how => how,
         };
         if !matches!(how, How::Output | How::Fixed) {
             return Printed { how, function: none };
         }
-        let (mut output, mut is_varlena) = (Oid::INVALID, false);
-        pg_sys::getTypeOutputInfo(of_type, &mut output, &mut is_varlena);
+        let (mut output, mut is_varlena) = (known.map_or(Oid::INVALID, Oid::from), false);
+        if known.is_none() {
+            pg_sys::getTypeOutputInfo(of_type, &mut output, &mut is_varlena);
+        }
         let function = pg_sys::MemoryContextAllocZero(memory, size_of::<FmgrInfo>()).cast::<FmgrInfo>();
         pg_sys::fmgr_info_cxt(output, function, memory);
         Printed { how, function }
+    }
+}
+
+/// How values of a type that is no domain become text; HTML is looked at before.
+fn how_of(of_type: Oid) -> How {
+    match of_type {
+        pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::BPCHAROID | pg_sys::JSONOID => How::Text,
+        pg_sys::UNKNOWNOID => How::Unknown,
+        pg_sys::BOOLOID => How::Boolean,
+        pg_sys::DATEOID
+        | pg_sys::TIMESTAMPOID
+        | pg_sys::TIMESTAMPTZOID
+        | pg_sys::INTERVALOID
+        | pg_sys::BYTEAOID
+        | pg_sys::FLOAT4OID
+        | pg_sys::FLOAT8OID => How::Fixed,
+        _ => How::Output,
     }
 }

@@ -1,13 +1,12 @@
 //! `http.format`: HTML with places for values, as `format()` has them.
 
 use pg::entry::{Call, sql_function};
-use pg::guard::direct;
 use pg::refuse::{refuse, refuse_with_hint};
 use pgrx::pg_sys::Datum;
 use pgrx::prelude::*;
 
 use super::printing::{ROOM, pieces};
-use super::written;
+use super::{push, with_room};
 
 sql_function!(
     /// `http.format(template, variadic "any")`
@@ -27,21 +26,25 @@ enum TemplatePart<'a> {
 
 fn format(call: Call, template: &str) -> Datum {
     check(template, call.count() - 1);
-    // SAFETY: inside a transaction; nothing that has a destructor is held meanwhile.
+    let mut room = ROOM;
+    // SAFETY: inside a function that PostgreSQL calls; nothing that has a destructor is held.
     unsafe {
-        direct(|| {
-            let mut room = ROOM;
-            let values = pieces(call, 1, &mut room);
-            let parts =
-                TemplateParts { rest: template, next: 0 }.map_while(Result::ok).map(|part| match part {
-                    TemplatePart::Text(text) => (text.as_bytes(), false),
-                    // Checked above.
-                    TemplatePart::Value(place) => {
-                        values.get(place).map_or((&[][..], false), |value| (value.bytes, !value.is_html))
-                    }
-                });
-            written(parts)
-        })
+        let values = pieces(call, 1, &mut room);
+        let mut text =
+            with_room(template.len() + values.iter().map(|value| value.bytes.len()).sum::<usize>());
+        for part in (TemplateParts { rest: template, next: 0 }).map_while(Result::ok) {
+            match part {
+                TemplatePart::Text(part) => text.push(part.as_bytes()),
+                // Checked above.
+                TemplatePart::Value(place) => {
+                    values
+                        .get(place)
+                        .into_iter()
+                        .for_each(|value| push(&mut text, value.bytes, !value.is_html));
+                }
+            }
+        }
+        text.finish()
     }
 }
 

@@ -1,24 +1,27 @@
 //! URLs of routes: the pattern is the name, and its parameters and the query are values.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use form::escape::url_pieces;
+use pg::TextBuilder;
 use pg::entry::{Call, sql_function};
 use pg::guard::direct;
 use pg::refuse::{refuse, refuse_with_hint};
+use pgrx::pg_sys::Datum;
 use pgrx::prelude::*;
 use request::read_inputs;
 use router::checked_parameters;
 
 use super::super::requests::request;
-use super::printing::{PrintedValue, ROOM, pieces};
+use super::printing::{PrintedValue, ROOM, own, pieces};
+use super::with_room;
 
 sql_function!(
     /// `http.url(pattern, variadic "any")`
     howdah_url,
-    |call| match call.get::<&str>(0) {
-        Some(pattern) => match url(pattern, &texts(call, 1)) {
-            Some(url) => call.give(url),
-            None => call.null(),
-        },
+    |call| match call.text(0) {
+        Some(pattern) => url(call, pattern),
         None => call.null(),
     }
 );
@@ -27,7 +30,9 @@ sql_function!(
     /// `http.url_with(variadic "any")`
     howdah_url_with,
     |call| {
-        let changes = pairs(&texts(call, 0), "http.url_with()");
+        let changes = texts(call, 0);
+        check_pairs(changes.len(), "http.url_with()", |name| changes[name].is_none());
+        let changes: Vec<_> = changes.chunks_exact(2).map(|pair| (pair[0].unwrap_or_default(), pair[1])).collect();
         let Some(request) = request() else { return call.null() };
         match read_inputs::take_all_parameters(request) {
             Ok(present) => call.give(with(&present, &changes)),
@@ -48,72 +53,181 @@ fn texts(call: Call, first: usize) -> Vec<Option<&'static str>> {
     }
 }
 
-/// The path of a pattern with these values in the places of its parameters, and what is left of them, name and value, as its query. None if a
+/// So many patterns are kept in a process.
+const MOST_PATTERNS: usize = 500;
+
+thread_local! {
+    /// Patterns that were read.
+    static PATTERNS: RefCell<HashMap<&'static str, &'static UrlPattern>> = RefCell::default();
+}
+
+/// A pattern that was read.
+struct UrlPattern {
+    pattern: Box<str>,
+    pieces: Vec<UrlPiece>,
+}
+
+/// A piece of a pattern.
+enum UrlPiece {
+    /// Text, encoded.
+    Text(Box<str>),
+    /// The place of a value that is one segment.
+    Segment,
+    /// The place of a value that is the rest of the path.
+    Rest,
+}
+
+/// A pattern that was read before: by this call's function, or by another; one that is new is kept if there is room.
+fn known(call: Call, pattern: &str) -> Option<&'static UrlPattern> {
+    // SAFETY: inside a function that PostgreSQL calls; what it keeps is a pattern of this process, which stays.
+    unsafe {
+        let own = own(call).cast::<*const UrlPattern>();
+        if let Some(last) = (*own).as_ref().filter(|last| *last.pattern == *pattern) {
+            return Some(last);
+        }
+        let found = match PATTERNS.with_borrow(|known| (known.get(pattern).copied(), known.len())) {
+            (Some(found), _) => found,
+            (None, MOST_PATTERNS..) => return None,
+            (None, _) => {
+                let read = UrlPattern { pattern: pattern.into(), pieces: pieces_of(pattern) };
+                let kept: &UrlPattern = Box::leak(Box::new(read));
+                PATTERNS.with_borrow_mut(|known| known.insert(&kept.pattern, kept));
+                kept
+            }
+        };
+        *own = found;
+        Some(found)
+    }
+}
+
+/// The pieces of a pattern; an error if it is none.
+fn pieces_of(pattern: &str) -> Vec<UrlPiece> {
+    if let Err(error) = checked_parameters(pattern) {
+        refuse(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, &error.to_string());
+    }
+    let mut pieces = Vec::new();
+    let mut text = String::new();
+    for (number, segment) in pattern.split('/').enumerate() {
+        text.push_str(if number > 0 { "/" } else { "" });
+        if segment.starts_with('{') {
+            pieces.push(UrlPiece::Text(std::mem::take(&mut text).into()));
+            pieces.push(if segment.starts_with("{*") { UrlPiece::Rest } else { UrlPiece::Segment });
+        } else {
+            text.extend(url_pieces(segment));
+        }
+    }
+    if !text.is_empty() {
+        pieces.push(UrlPiece::Text(text.into()));
+    }
+    pieces
+}
+
+/// The path of a pattern with the call's values in the places of its parameters, and what is left of them, name and value, as its query. Null if a
 /// value of the path is null.
-fn url(pattern: &str, values: &[Option<&str>]) -> Option<String> {
-    let names = match checked_parameters(pattern) {
-        Ok(names) => names,
-        Err(error) => refuse(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, &error.to_string()),
+fn url(call: Call, pattern: &str) -> Datum {
+    let read;
+    let pattern_pieces = match known(call, pattern) {
+        Some(known) => &known.pieces,
+        None => {
+            read = pieces_of(pattern);
+            &read
+        }
     };
-    if values.len() < names.len() {
+    let parameters = pattern_pieces.iter().filter(|piece| !matches!(piece, UrlPiece::Text(_))).count();
+    let mut room = ROOM;
+    // SAFETY: inside a transaction; what is owned meanwhile is dropped by an error.
+    let values = unsafe { direct(|| pieces(call, 1, &mut room)) };
+    if values.len() < parameters {
         refuse(
             PgSqlErrorCode::ERRCODE_SYNTAX_ERROR,
-            &format!("{pattern} has {} parameters, and there are {} values", names.len(), values.len()),
+            &format!("{pattern} has {parameters} parameters, and there are {} values", values.len()),
         );
     }
-    let (of_path, of_query) = values.split_at(names.len());
-    let query = pairs(of_query, "http.url()");
-    let mut of_path = of_path.iter();
-    let mut url = String::new();
-    for (number, segment) in pattern.split('/').enumerate() {
-        if number > 0 {
-            url.push('/');
-        }
-        if !segment.starts_with('{') {
-            url.extend(url_pieces(segment));
-            continue;
-        }
-        let value = (*of_path.next()?)?;
-        if segment.starts_with("{*") {
-            let each = value.split('/').enumerate();
-            each.for_each(|(place, part)| {
-                url.push_str(if place > 0 { "/" } else { "" });
-                push_segment(&mut url, pattern, part);
-            });
-        } else if value.is_empty() {
-            refuse_segment(pattern, value);
+    let is_null = |place: usize| call.argument(1 + place).is_none();
+    check_pairs(values.len() - parameters, "http.url()", |name| is_null(parameters + name));
+    if (0..parameters).any(is_null) {
+        return call.null();
+    }
+    // SAFETY: text of a database whose encoding is UTF-8.
+    let text = |place: usize| unsafe { std::str::from_utf8_unchecked(values[place].bytes) };
+    let kinds = pattern_pieces.iter().filter(|piece| !matches!(piece, UrlPiece::Text(_)));
+    for (place, kind) in kinds.enumerate() {
+        let is_rest = matches!(kind, UrlPiece::Rest);
+        // Browsers take `.` and `..` for steps in a path, however they are encoded: they would ask for another.
+        let is_step = |segment: &str| matches!(segment, "." | "..") || segment.is_empty() && !is_rest;
+        let value = text(place);
+        let step = if is_rest {
+            value.split('/').find(|part| is_step(part))
         } else {
-            push_segment(&mut url, pattern, value);
+            Some(value).filter(|value| is_step(value))
+        };
+        if let Some(step) = step {
+            refuse(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                &format!(
+                    "{step:?} is no value for a segment of {pattern}: browsers would ask for another path"
+                ),
+            );
         }
     }
-    if !url.starts_with('/') || url.starts_with("//") {
+    let length = pattern.len() + values.iter().map(|value| value.bytes.len() + 1).sum::<usize>();
+    // SAFETY: as above.
+    let url = unsafe {
+        direct(|| {
+            let mut url = with_room(length);
+            let mut values = 0..values.len();
+            for piece in pattern_pieces {
+                let value = match piece {
+                    UrlPiece::Text(piece) => {
+                        url.push(piece.as_bytes());
+                        continue;
+                    }
+                    UrlPiece::Segment | UrlPiece::Rest => values.next().map_or("", text),
+                };
+                if matches!(piece, UrlPiece::Segment) {
+                    push_encoded(&mut url, value);
+                } else {
+                    for (number, part) in value.split('/').enumerate() {
+                        url.push(if number > 0 { b"/" } else { b"" });
+                        push_encoded(&mut url, part);
+                    }
+                }
+            }
+            let mut mark: &[u8] = b"?";
+            while let Some((name, value)) = values.next().zip(values.next()) {
+                if !is_null(value) {
+                    url.push(std::mem::replace(&mut mark, b"&"));
+                    push_encoded(&mut url, text(name));
+                    url.push(b"=");
+                    push_encoded(&mut url, text(value));
+                }
+            }
+            url
+        })
+    };
+    if url.written().starts_with(b"//") {
+        let text = String::from_utf8_lossy(url.written());
         refuse(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            &format!("{pattern} gives {url:?}, which is no path of this site"),
+            &format!("{pattern} gives {text:?}, which is no path of this site"),
         );
     }
-    push_query(&mut url, query.iter().filter_map(|(name, value)| Some((*name, (*value)?))));
-    Some(url)
+    url.finish()
 }
 
-/// Browsers take `.` and `..` for steps in a path, however they are encoded: they would ask for another.
-fn push_segment(url: &mut String, pattern: &str, value: &str) {
-    if matches!(value, "." | "..") {
-        refuse_segment(pattern, value);
-    }
-    url.extend(url_pieces(value));
+/// Adds a value, percent-encoded.
+///
+/// # Safety
+/// Inside [`direct`].
+unsafe fn push_encoded(url: &mut TextBuilder, value: &str) {
+    // SAFETY: by contract.
+    url_pieces(value).for_each(|piece| unsafe { url.push(piece.as_bytes()) });
 }
 
-fn refuse_segment(pattern: &str, value: &str) -> ! {
-    refuse(
-        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        &format!("{value:?} is no value for a segment of {pattern}: browsers would ask for another path"),
-    )
-}
-
-/// Names and values, in turns. What is written wrong is no fault of who asks: no error of data.
-fn pairs<'a>(values: &[Option<&'a str>], function: &str) -> Vec<(&'a str, Option<&'a str>)> {
-    if !values.len().is_multiple_of(2) {
+/// An error unless so many values are names and values in turns, of which no name is null.
+fn check_pairs(count: usize, function: &str, is_null: impl Fn(usize) -> bool) {
+    // What is written wrong is no fault of who asks: no error of data.
+    if !count.is_multiple_of(2) {
         refuse_with_hint(
             PgSqlErrorCode::ERRCODE_SYNTAX_ERROR,
             &format!(
@@ -122,16 +236,9 @@ fn pairs<'a>(values: &[Option<&'a str>], function: &str) -> Vec<(&'a str, Option
             "http.url('/books/{id}', 7, 'page', 2) is /books/7?page=2.",
         );
     }
-    let pairs = values.chunks_exact(2);
-    pairs
-        .map(|pair| match pair[0] {
-            Some(name) => (name, pair[1]),
-            None => refuse(
-                PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
-                &format!("a name of {function} is null"),
-            ),
-        })
-        .collect()
+    if (0..count).step_by(2).any(is_null) {
+        refuse(PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED, &format!("a name of {function} is null"));
+    }
 }
 
 /// The query with changes: a name that is given has that value alone, at the place of its first; null takes it out.
