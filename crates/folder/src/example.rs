@@ -59,7 +59,7 @@ const ENTRIES: &str = r#"{{ -- The page. It is the function entries(page), which
   <p><textarea name="message" placeholder="Your message" required></textarea>
   <p><button>Sign</button>
 </form>
-{{ for e in select * from entry order by id desc limit 20 offset (args.page - 1) * 20 }}
+{{ for e in select * from entry order by id desc limit 20 offset greatest(args.page - 1, 0) * 20 }}
 {{ entry_line(e) }}
 {{ else }}
 <p>Nobody yet.</p>
