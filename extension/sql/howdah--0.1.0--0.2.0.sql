@@ -909,6 +909,13 @@ language c volatile strict
 as 'MODULE_PATHNAME', 'deploy_unready_routes';
 comment on function deploy.unready_routes(text) is 'Routes to a role''s functions, pages and guards, that cannot be served as things are';
 revoke all on function deploy.unready_routes(text) from public;
+create function deploy.answers(pattern text, url text) returns boolean
+language c immutable strict parallel safe
+as 'MODULE_PATHNAME', 'deploy_answers';
+comment on function deploy.answers(text, text) is
+  'Whether a route of one pattern answers all paths that http.url() makes of another'
+;
+revoke all on function deploy.answers(text, text) from public;
 comment on view deploy.requested is 'How often routes, pages and query handlers were asked, and have failed';
 comment on column http.stats.kind is 'route, page or handler';
 

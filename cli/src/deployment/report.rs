@@ -94,7 +94,7 @@ impl Report {
         self.unchecked = functions;
     }
 
-    /// What may be wrong with pages.
+    /// Likely mistakes in pages.
     pub(crate) fn warnings(&mut self, warnings: Vec<PageWarning>) {
         for warning in warnings.iter().take(MOST_NAMES) {
             self.say(&format!("  warning: {warning}"));

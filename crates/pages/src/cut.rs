@@ -1,25 +1,9 @@
 //! A file cut into text and holes, and lines that hold directives alone.
 
+use crate::directive::Directive;
 use crate::fault::{FaultList, Span};
 use crate::habits;
 use crate::lexer::{self, HoleEnd, SqlToken, TokenKind};
-
-/// The kinds of holes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Directive {
-    Expression,
-    Json,
-    Remark,
-    Arguments,
-    Layout,
-    For,
-    With,
-    If,
-    Elsif,
-    Else,
-    End,
-    Slot,
-}
 
 #[derive(Clone, Debug)]
 pub(crate) struct CutHole {
@@ -131,30 +115,29 @@ fn classified(
         && !tokens
             .get(word + 2)
             .is_some_and(|next| next.is(b':') && next.span.start == tokens[word + 1].span.end);
-    let (directive, skipped) = match &text[tokens[word].span.range()] {
-        name => match name.to_ascii_lowercase().as_str() {
-            "for" => (Directive::For, 1),
-            "with" => (Directive::With, 1),
-            "if" => (Directive::If, 1),
-            "elsif" => (Directive::Elsif, 1),
-            "else" => (Directive::Else, 1),
-            "end" => (Directive::End, 1),
-            "slot" => (Directive::Slot, 1),
-            "arguments" if is_head => (Directive::Arguments, 2),
-            "layout" if is_head => (Directive::Layout, 2),
-            "json" if is_head => (Directive::Json, 2),
-            "verbatim" => {
-                let hint = "nothing stands behind verbatim; a column of this name is written \"verbatim\"";
-                faults.add(tokens[word].span.start, "verbatim takes nothing", hint);
-                return None;
+    let written = text[tokens[word].span.range()].to_ascii_lowercase();
+    let (directive, skipped) = match written.as_str() {
+        "for" => (Directive::For, 1),
+        "with" => (Directive::With, 1),
+        "if" => (Directive::If, 1),
+        "elsif" => (Directive::Elsif, 1),
+        "else" => (Directive::Else, 1),
+        "end" => (Directive::End, 1),
+        "slot" => (Directive::Slot, 1),
+        "arguments" if is_head => (Directive::Arguments, 2),
+        "layout" if is_head => (Directive::Layout, 2),
+        "json" if is_head => (Directive::Json, 2),
+        "verbatim" => {
+            let hint = "nothing stands behind verbatim; a column of this name is written \"verbatim\"";
+            faults.add(tokens[word].span.start, "verbatim takes nothing", hint);
+            return None;
+        }
+        _ => match habits::of_another_language(text, &tokens[word..]) {
+            Some((message, hint, directive)) => {
+                faults.add(tokens[word].span.start, message, hint);
+                (directive, 1)
             }
-            _ => match habits::of_another_language(text, &tokens[word..]) {
-                Some((message, hint, directive)) => {
-                    faults.add(tokens[word].span.start, message, hint);
-                    (directive, 1)
-                }
-                None => (Directive::Expression, 0),
-            },
+            None => (Directive::Expression, 0),
         },
     };
     let begin = (word + skipped..tokens.len()).find(|place| !is_comment(place)).unwrap_or(tokens.len());

@@ -1,6 +1,6 @@
 //! Words of other templates, and what is written here in their place.
 
-use crate::cut::Directive;
+use crate::directive::Directive;
 use crate::lexer::{SqlToken, TokenKind};
 
 /// Words of other templates, with what to write, and what they are read as.

@@ -22,6 +22,7 @@ mod circle;
 mod compiled;
 mod contexts;
 mod cut;
+mod directive;
 mod elements;
 mod emit;
 pub mod escape;

@@ -62,10 +62,10 @@ impl PageFile {
 /// Looks at what `http.url` is given: whether the pattern is one, and each of its parameters and each name of the query has a value.
 pub(crate) fn check(page: &PageFile, faults: &mut FaultList) {
     for url in page.url_patterns() {
-        let names = match router::checked_parameters(&url.pattern) {
+        let names = match parameters(&url.pattern) {
             Ok(names) => names,
             Err(error) => {
-                faults.add(url.span.start, error.to_string(), "the pattern is written as in http.route()");
+                faults.add(url.span.start, error, "the pattern is written as in http.route()");
                 continue;
             }
         };
@@ -87,4 +87,25 @@ pub(crate) fn check(page: &PageFile, faults: &mut FaultList) {
             );
         }
     }
+}
+
+/// The names of a pattern's parameters, as far as a URL needs them: routes are what says whether they may be called so.
+fn parameters(pattern: &str) -> Result<Vec<&str>, String> {
+    if !pattern.starts_with('/') {
+        return Err(format!("the pattern {pattern} must begin with /"));
+    }
+    let named = pattern.split('/').filter(|segment| segment.contains(['{', '}']));
+    let each = named.map(|segment| {
+        parameter(segment).ok_or_else(|| {
+            format!("in {pattern} a parameter is not a whole segment, as in /{{name}} or /{{*name}}")
+        })
+    });
+    each.collect()
+}
+
+/// The name of a segment that is a parameter, or the rest of the path.
+fn parameter(segment: &str) -> Option<&str> {
+    let inside = segment.strip_prefix('{')?.strip_suffix('}')?;
+    let name = inside.strip_prefix('*').unwrap_or(inside);
+    (!name.is_empty() && !name.contains(['{', '}', '*'])).then_some(name)
 }

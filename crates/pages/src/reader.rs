@@ -1,7 +1,8 @@
 //! Holes into a tree.
 
 use crate::arguments::{self, PageArgument};
-use crate::cut::{Cut, CutHole, Directive};
+use crate::cut::{Cut, CutHole};
+use crate::directive::Directive;
 use crate::fault::{FaultList, Span};
 use crate::lexer::{self, SqlToken, TokenKind};
 use crate::nodes::{ChoiceNode, HoleKind, NodeBranch, PageNode, RowsNode, SlotNode, Sql};

@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 
-use session::authority::value_as_owner;
+use session::authority::rows_as_owner;
 
 use super::recorder::{self, Registered};
 
@@ -15,14 +15,14 @@ thread_local! {
 /// Runs `work`, which runs a file.
 pub(crate) fn while_running<T>(application: &str, path: &str, work: impl FnOnce() -> T) -> T {
     /// Ends, after an error as well.
-    struct Running;
-    impl Drop for Running {
+    struct FileRuns;
+    impl Drop for FileRuns {
         fn drop(&mut self) {
             RUNS.set(None);
         }
     }
     RUNS.set(Some((application.to_owned(), path.to_owned())));
-    let _running = Running;
+    let _runs = FileRuns;
     work()
 }
 
@@ -34,19 +34,16 @@ pub fn give_way(method: &str, pattern: &str, owner: &str) -> bool {
     if [Registered::Route, Registered::Page].iter().any(|kind| recorder::is_noted(*kind, &names)) {
         return false;
     }
-    let left = value_as_owner::<bool>(
+    let gone = rows_as_owner(
         "with own as (
-           select r.is_page, coalesce(bool_and(o.is_stale or o.path = $5), false) and r.owner = $3 as goes
-           from http.route r left join deploy.object o on o.application = $4 and o.names = array[r.method, r.pattern]
-             and o.type = case when r.is_page then 'page' else 'route' end
-           where r.method = $1 and r.pattern = $2
-           group by r.is_page, r.owner),
-         gone as (
-           delete from http.route r using own
-           where r.method = $1 and r.pattern = $2 and r.is_page = own.is_page and (select bool_and(goes) from own)
-           returning r.is_page)
-         select count(*) > 0 from gone",
+           select g.type, g.names, g.owner = $3 and coalesce(bool_and(o.is_stale or o.path = $5), false) as goes
+           from deploy.registered g
+           left join deploy.object o on o.application = $4 and o.type = g.type and o.names = g.names
+           where g.type in ('route', 'page') and g.names = array[$1, $2]
+           group by g.type, g.names, g.owner)
+         select deploy.unregister(own.type, own.names, false)::text from own where (select bool_and(w.goes) from own w)",
         &[method.into(), pattern.into(), owner.into(), application.into(), path.into()],
+        |_| Some(()),
     );
-    left.unwrap_or_default()
+    !gone.is_empty()
 }

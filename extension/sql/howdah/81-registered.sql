@@ -25,6 +25,14 @@ select s.kind as type, array_remove(array[s.method, s.pattern], null) as names, 
 comment on view deploy.requested is 'How often routes, pages and query handlers were asked, and have failed';
 revoke all on deploy.requested from public;
 
+create function deploy.answers(pattern text, url text) returns boolean
+language c immutable strict parallel safe
+as 'MODULE_PATHNAME', 'deploy_answers';
+comment on function deploy.answers(text, text) is
+  'Whether a route of one pattern answers all paths that http.url() makes of another'
+;
+revoke all on function deploy.answers(text, text) from public;
+
 create function deploy.unregister(type text, names text[], with_jobs boolean) returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp

@@ -1,8 +1,9 @@
-//! `deploy.unready_routes`: routes that requests would find broken.
+//! `deploy.unready_routes`: routes that requests would find broken; and `deploy.answers`: whether links lead to one.
 
 use pg::entry::{Returned, columns, sql_function};
 use request::call::watch;
 use request::check;
+use router::is_answered_by;
 use session::authority::NothingOpen;
 
 sql_function!(
@@ -20,4 +21,10 @@ sql_function!(
         }
         returned.done()
     }
+);
+
+sql_function!(
+    /// `deploy.answers(pattern, url)`
+    deploy_answers,
+    |call| call.give(is_answered_by(call.need_text(1, "url"), call.need_text(0, "pattern")))
 );

@@ -38,9 +38,9 @@ enum How {
     Fixed,
 }
 
-/// What is kept with a function that is called; behind it stands a [`Printed`] for each argument.
+/// The memory of a function that is called; behind it stands a [`Printed`] for each argument.
 #[repr(C)]
-struct Kept {
+struct KeptCall {
     /// The function's own; null at first.
     own: *const c_void,
     printed: [Printed; 0],
@@ -140,14 +140,14 @@ pub(super) unsafe fn own(call: Call) -> *mut *const c_void {
 }
 
 /// How each argument is printed: looked up by the first call, and kept with the function.
-unsafe fn kept(call: Call) -> *mut Kept {
+unsafe fn kept(call: Call) -> *mut KeptCall {
     // SAFETY: the call is PostgreSQL's; what is kept lives as long as the function's memory.
     unsafe {
         let function = (*call.raw()).flinfo;
         if (*function).fn_extra.is_null() {
             let count = call.count();
-            let size = size_of::<Kept>() + size_of::<Printed>() * count;
-            let kept = pg_sys::MemoryContextAllocZero((*function).fn_mcxt, size).cast::<Kept>();
+            let size = size_of::<KeptCall>() + size_of::<Printed>() * count;
+            let kept = pg_sys::MemoryContextAllocZero((*function).fn_mcxt, size).cast::<KeptCall>();
             let printed = (&raw mut (*kept).printed).cast::<Printed>();
             let html = pg_sys::get_fn_expr_rettype(function);
             for place in 0..count {

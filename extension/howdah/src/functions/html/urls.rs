@@ -58,17 +58,17 @@ const MOST_PATTERNS: usize = 500;
 
 thread_local! {
     /// Patterns that were read.
-    static PATTERNS: RefCell<HashMap<&'static str, &'static UrlPattern>> = RefCell::default();
+    static PATTERNS: RefCell<HashMap<&'static str, &'static ReadPattern>> = RefCell::default();
 }
 
 /// A pattern that was read.
-struct UrlPattern {
+struct ReadPattern {
     pattern: Box<str>,
-    pieces: Vec<UrlPiece>,
+    pieces: Vec<PatternPiece>,
 }
 
 /// A piece of a pattern.
-enum UrlPiece {
+enum PatternPiece {
     /// Text, encoded.
     Text(Box<str>),
     /// The place of a value that is one segment.
@@ -78,10 +78,10 @@ enum UrlPiece {
 }
 
 /// A pattern that was read before: by this call's function, or by another; one that is new is kept if there is room.
-fn known(call: Call, pattern: &str) -> Option<&'static UrlPattern> {
+fn known(call: Call, pattern: &str) -> Option<&'static ReadPattern> {
     // SAFETY: inside a function that PostgreSQL calls; what it keeps is a pattern of this process, which stays.
     unsafe {
-        let own = own(call).cast::<*const UrlPattern>();
+        let own = own(call).cast::<*const ReadPattern>();
         if let Some(last) = (*own).as_ref().filter(|last| *last.pattern == *pattern) {
             return Some(last);
         }
@@ -89,8 +89,8 @@ fn known(call: Call, pattern: &str) -> Option<&'static UrlPattern> {
             (Some(found), _) => found,
             (None, MOST_PATTERNS..) => return None,
             (None, _) => {
-                let read = UrlPattern { pattern: pattern.into(), pieces: pieces_of(pattern) };
-                let kept: &UrlPattern = Box::leak(Box::new(read));
+                let read = ReadPattern { pattern: pattern.into(), pieces: pieces_of(pattern) };
+                let kept: &ReadPattern = Box::leak(Box::new(read));
                 PATTERNS.with_borrow_mut(|known| known.insert(&kept.pattern, kept));
                 kept
             }
@@ -101,7 +101,7 @@ fn known(call: Call, pattern: &str) -> Option<&'static UrlPattern> {
 }
 
 /// The pieces of a pattern; an error if it is none.
-fn pieces_of(pattern: &str) -> Vec<UrlPiece> {
+fn pieces_of(pattern: &str) -> Vec<PatternPiece> {
     if let Err(error) = checked_parameters(pattern) {
         refuse(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, &error.to_string());
     }
@@ -110,14 +110,14 @@ fn pieces_of(pattern: &str) -> Vec<UrlPiece> {
     for (number, segment) in pattern.split('/').enumerate() {
         text.push_str(if number > 0 { "/" } else { "" });
         if segment.starts_with('{') {
-            pieces.push(UrlPiece::Text(std::mem::take(&mut text).into()));
-            pieces.push(if segment.starts_with("{*") { UrlPiece::Rest } else { UrlPiece::Segment });
+            pieces.push(PatternPiece::Text(std::mem::take(&mut text).into()));
+            pieces.push(if segment.starts_with("{*") { PatternPiece::Rest } else { PatternPiece::Segment });
         } else {
             text.extend(url_pieces(segment));
         }
     }
     if !text.is_empty() {
-        pieces.push(UrlPiece::Text(text.into()));
+        pieces.push(PatternPiece::Text(text.into()));
     }
     pieces
 }
@@ -133,7 +133,7 @@ fn url(call: Call, pattern: &str) -> Datum {
             &read
         }
     };
-    let parameters = pattern_pieces.iter().filter(|piece| !matches!(piece, UrlPiece::Text(_))).count();
+    let parameters = pattern_pieces.iter().filter(|piece| !matches!(piece, PatternPiece::Text(_))).count();
     let mut room = ROOM;
     // SAFETY: inside a transaction; what is owned meanwhile is dropped by an error.
     let values = unsafe { direct(|| pieces(call, 1, &mut room)) };
@@ -148,71 +148,79 @@ fn url(call: Call, pattern: &str) -> Datum {
     if (0..parameters).any(is_null) {
         return call.null();
     }
-    // SAFETY: text of a database whose encoding is UTF-8.
-    let text = |place: usize| unsafe { std::str::from_utf8_unchecked(values[place].bytes) };
-    let kinds = pattern_pieces.iter().filter(|piece| !matches!(piece, UrlPiece::Text(_)));
-    for (place, kind) in kinds.enumerate() {
-        let is_rest = matches!(kind, UrlPiece::Rest);
-        // Browsers take `.` and `..` for steps in a path, however they are encoded: they would ask for another.
-        let is_step = |segment: &str| matches!(segment, "." | "..") || segment.is_empty() && !is_rest;
-        let value = text(place);
-        let step = if is_rest {
-            value.split('/').find(|part| is_step(part))
-        } else {
-            Some(value).filter(|value| is_step(value))
-        };
-        if let Some(step) = step {
-            refuse(
-                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                &format!(
-                    "{step:?} is no value for a segment of {pattern}: browsers would ask for another path"
-                ),
-            );
-        }
+    let kinds = pattern_pieces.iter().filter(|piece| !matches!(piece, PatternPiece::Text(_)));
+    for (value, kind) in values.iter().zip(kinds) {
+        check_segments(pattern, text(value), matches!(kind, PatternPiece::Rest));
     }
     let length = pattern.len() + values.iter().map(|value| value.bytes.len() + 1).sum::<usize>();
+    let (of_path, of_query) = values.split_at(parameters);
+    let query = of_query.chunks_exact(2).enumerate();
+    let query = query.filter(|(pair, _)| !is_null(parameters + 2 * pair + 1)).map(|(_, pair)| pair);
     // SAFETY: as above.
     let url = unsafe {
         direct(|| {
             let mut url = with_room(length);
-            let mut values = 0..values.len();
-            for piece in pattern_pieces {
-                let value = match piece {
-                    UrlPiece::Text(piece) => {
-                        url.push(piece.as_bytes());
-                        continue;
-                    }
-                    UrlPiece::Segment | UrlPiece::Rest => values.next().map_or("", text),
-                };
-                if matches!(piece, UrlPiece::Segment) {
-                    push_encoded(&mut url, value);
-                } else {
-                    for (number, part) in value.split('/').enumerate() {
-                        url.push(if number > 0 { b"/" } else { b"" });
-                        push_encoded(&mut url, part);
-                    }
-                }
-            }
+            push_path(&mut url, pattern_pieces, of_path);
             let mut mark: &[u8] = b"?";
-            while let Some((name, value)) = values.next().zip(values.next()) {
-                if !is_null(value) {
-                    url.push(std::mem::replace(&mut mark, b"&"));
-                    push_encoded(&mut url, text(name));
-                    url.push(b"=");
-                    push_encoded(&mut url, text(value));
-                }
+            for pair in query {
+                url.push(std::mem::replace(&mut mark, b"&"));
+                push_encoded(&mut url, text(&pair[0]));
+                url.push(b"=");
+                push_encoded(&mut url, text(&pair[1]));
             }
             url
         })
     };
     if url.written().starts_with(b"//") {
-        let text = String::from_utf8_lossy(url.written());
+        let made = String::from_utf8_lossy(url.written());
         refuse(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            &format!("{pattern} gives {text:?}, which is no path of this site"),
+            &format!("{pattern} gives {made:?}, which is no path of this site"),
         );
     }
     url.finish()
+}
+
+/// The text of a value.
+fn text(value: &PrintedValue) -> &str {
+    // SAFETY: text of a database whose encoding is UTF-8.
+    unsafe { std::str::from_utf8_unchecked(value.bytes) }
+}
+
+/// An error if a value is no segment, or the rest of a path has one that is none. Browsers take `.` and `..` for steps in a path, however they are
+/// encoded: they would ask for another.
+fn check_segments(pattern: &str, value: &str, is_rest: bool) {
+    let is_step = |segment: &&str| matches!(*segment, "." | "..") || segment.is_empty() && !is_rest;
+    let step = if is_rest { value.split('/').find(is_step) } else { Some(value).filter(is_step) };
+    if let Some(step) = step {
+        refuse(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            &format!("{step:?} is no value for a segment of {pattern}: browsers would ask for another path"),
+        );
+    }
+}
+
+/// Adds a pattern with values in the places of its parameters.
+///
+/// # Safety
+/// Inside [`direct`].
+unsafe fn push_path(url: &mut TextBuilder, pieces: &[PatternPiece], values: &[PrintedValue]) {
+    let mut values = values.iter().map(text);
+    // SAFETY: by contract.
+    unsafe {
+        for piece in pieces {
+            match piece {
+                PatternPiece::Text(piece) => url.push(piece.as_bytes()),
+                PatternPiece::Segment => push_encoded(url, values.next().unwrap_or_default()),
+                PatternPiece::Rest => {
+                    for (number, part) in values.next().unwrap_or_default().split('/').enumerate() {
+                        url.push(if number > 0 { b"/" } else { b"" });
+                        push_encoded(url, part);
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Adds a value, percent-encoded.
@@ -226,7 +234,7 @@ unsafe fn push_encoded(url: &mut TextBuilder, value: &str) {
 
 /// An error unless so many values are names and values in turns, of which no name is null.
 fn check_pairs(count: usize, function: &str, is_null: impl Fn(usize) -> bool) {
-    // What is written wrong is no fault of who asks: no error of data.
+    // A call that is written wrong is no fault of who asks: no error of data.
     if !count.is_multiple_of(2) {
         refuse_with_hint(
             PgSqlErrorCode::ERRCODE_SYNTAX_ERROR,
