@@ -74,6 +74,7 @@ mod together {
     mod live;
     mod locks_of_others;
     mod log_floods;
+    mod many_pages;
     mod moved_clocks;
     mod moving_literals;
     mod other_sites;

@@ -106,6 +106,7 @@ const TELL_NOTHING: &[&str] = &[
     "deploy.drift(text)",
     "deploy.state(text)",
     "deploy.history(text)",
+    "deploy.answers(text,text)",
     "deploy.counts(text)",
     "deploy.read_applications()",
     "deploy.files(text,integer)",

@@ -12,13 +12,14 @@ mod sql;
 pub(crate) mod warnings;
 
 use std::cell::{Cell, RefCell};
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 
 use ::pages::{CompiledPage, HoleKind, PageFault, PageFile, compile, layout_faults, read};
 use pg::guard::{More, PgError, unwind};
 use pg::refuse::refuse;
 use pgrx::prelude::*;
 use session::deployer::as_deployer;
+use session::settings_in_force::with_if_known;
 use session::subtransaction::attempted;
 
 use super::application::Deployment;
@@ -91,7 +92,7 @@ fn parse_holes(page: &PageFile, stage: &Cell<PageStage>) {
 /// Makes the function: first with calls as calls, which says whether names and types are right, then with the parts in their place.
 fn make(page: &PageFile, compiled: &CompiledPage, plain: &PageStatement, after: &impl Fn()) {
     let before = recorder::since(0).len();
-    statements::run_each(&plain.text, Use::Replace, after);
+    stored(&[QUICK], || statements::run_each(&plain.text, Use::Replace, after));
     let made = recorder::since(before);
     let Some(function) = made.iter().find_map(|one| match one {
         Made::Object(_, number, _) => Some(*number),
@@ -117,7 +118,8 @@ fn make(page: &PageFile, compiled: &CompiledPage, plain: &PageStatement, after: 
     if expanded.text != plain.text {
         // With calls it is as right, only slower.
         // The function is noted already.
-        let again = |text: &str| recorder::unrecorded(|| statements::run_each(text, Use::Replace, after));
+        let run = |text: &str| stored(&[QUICK, CHECKED], || statements::run_each(text, Use::Replace, after));
+        let again = |text: &str| recorder::unrecorded(|| run(text));
         let Err(error) = attempted(|| again(&expanded.text)) else { return };
         // Locks, cancels and the like are no matter of the text.
         if !is_of_text(&error) {
@@ -131,6 +133,17 @@ fn make(page: &PageFile, compiled: &CompiledPage, plain: &PageStatement, after: 
             again(&plain.text);
         }
     }
+}
+
+/// The tree of a page has hundreds of kilobytes, which pglz takes longer to compress than PostgreSQL to parse.
+const QUICK: (&CStr, &CStr) = (c"default_toast_compression", c"lz4");
+/// The same body was checked with its calls.
+const CHECKED: (&CStr, &CStr) = (c"check_function_bodies", c"off");
+
+/// Runs `work`, which stores a page's function, with settings.
+fn stored<T>(settings: &[(&CStr, &CStr)], work: impl FnOnce() -> T) -> T {
+    // SAFETY: inside the subtransaction of the file.
+    unsafe { with_if_known(settings, work) }
 }
 
 /// Refuses a page of which a dump would be read as something else.

@@ -1,5 +1,6 @@
 //! A function as the catalog describes it.
 
+use std::borrow::Cow;
 use std::ffi::{CString, c_void};
 
 use pg::guard::direct;
@@ -8,12 +9,12 @@ use pg::version::may_execute;
 use pgrx::pg_sys::{self, Datum, Oid};
 use session::temporary;
 
+use super::admission;
 use super::inputs::{Argument, Input, arguments};
 use super::plan::{Origin, Plan};
 use super::shape::{MediaType, Shape};
 use super::standing::{FunctionVersion, PROCOID, version};
 use super::types::{Types, is_html};
-use super::{admission, stored_body};
 
 /// A function that answers a route.
 pub struct Function {
@@ -37,8 +38,8 @@ pub struct Function {
     variadic: bool,
     is_function: bool,
     source: String,
-    standard_body: Option<String>,
-    tree: Option<*mut pg_sys::Query>,
+    /// Bytes of the body as it was parsed, if it was when the function was made.
+    tree_size: Option<usize>,
     parse_info: *mut c_void,
 }
 
@@ -109,14 +110,8 @@ impl Function {
                 variadic: row.provariadic != Oid::INVALID,
                 is_function: row.prokind as u8 == pg_sys::PROKIND_FUNCTION,
                 source: attribute(tuple, pg_sys::Anum_pg_proc_prosrc).map(text_of).unwrap_or_default(),
-                standard_body: attribute(tuple, pg_sys::Anum_pg_proc_prosqlbody).and_then(|_| {
-                    pgrx::direct_function_call::<String>(
-                        pg_sys::pg_get_function_sqlbody,
-                        &[Some(Datum::from(oid))],
-                    )
-                }),
-                tree: attribute(tuple, pg_sys::Anum_pg_proc_prosqlbody)
-                    .and_then(|body| keep_tree(body, keep)),
+                tree_size: attribute(tuple, pg_sys::Anum_pg_proc_prosqlbody)
+                    .map(|tree| pg::toast_raw_datum_size(tree)),
                 parse_info: if in_sql { keep_parse_info(tuple, keep) } else { std::ptr::null_mut() },
             }
         }
@@ -210,7 +205,7 @@ impl Function {
     /// Whether it may take parameters of the path otherwise than by its arguments: it takes the request, or its text names
     /// what reads it.
     pub fn may_read_request(&self) -> bool {
-        let text = self.standard_body.as_deref().unwrap_or(&self.source);
+        let text = self.body();
         self.arguments.iter().any(|argument| matches!(argument.input, Input::Request))
             || text.contains("path_value")
             || text.contains("current_request")
@@ -350,20 +345,29 @@ impl Function {
 
     /// Whether its body was parsed when it was made.
     pub(crate) fn has_tree(&self) -> bool {
-        self.standard_body.is_some()
+        self.tree_size.is_some()
     }
 
-    /// Its body as it was parsed, if that is one statement; lives as long as the function.
-    pub(crate) fn tree(&self) -> Option<*mut pg_sys::Query> {
-        self.tree
+    /// Where what lives as long as the function is kept.
+    pub(crate) fn memory(&self) -> pg_sys::MemoryContext {
+        self.memory
     }
 
-    /// The text of the body. What was parsed when the function was made is written down to be shown, and means nothing: a name
+    /// The text of the body. A body that was parsed when the function was made is written down to be shown, and means nothing: a name
     /// in it may be another's.
-    pub fn body(&self) -> &str {
-        let Some(body) = self.standard_body.as_deref().map(str::trim) else { return &self.source };
-        let inner = body.strip_prefix("BEGIN ATOMIC").and_then(|rest| rest.trim_end().strip_suffix("END"));
-        inner.unwrap_or(body)
+    pub fn body(&self) -> Cow<'_, str> {
+        let Some(size) = self.tree_size else { return Cow::Borrowed(&self.source) };
+        if size > LONGEST_SHOWN {
+            return Cow::Owned(format!("/* {} */", self.qualified_name()));
+        }
+        let oid = Datum::from(self.version.oid);
+        // SAFETY: inside a transaction; pgrx guards the call.
+        let text =
+            unsafe { pgrx::direct_function_call::<String>(pg_sys::pg_get_function_sqlbody, &[Some(oid)]) };
+        let text = text.unwrap_or_default();
+        let inner =
+            text.trim().strip_prefix("BEGIN ATOMIC").and_then(|rest| rest.trim_end().strip_suffix("END"));
+        Cow::Owned(inner.map(str::to_owned).unwrap_or(text))
     }
 
     /// What the parser needs to know of the arguments; lives as long as the plan.
@@ -390,6 +394,9 @@ fn is_pseudo_type(type_oid: Oid) -> bool {
     unsafe { pg_sys::get_typtype(type_oid) as u8 == pg_sys::TYPTYPE_PSEUDO }
 }
 
+/// Of a function whose tree has more bytes the name is shown: its text would take milliseconds to write, and nobody reads it.
+const LONGEST_SHOWN: usize = 200_000;
+
 /// OID of the language sql in pg_language.dat.
 const SQL_LANGUAGE: u32 = 14;
 
@@ -403,16 +410,6 @@ unsafe fn attribute(tuple: pg_sys::HeapTuple, number: u32) -> Option<Datum> {
 fn text_of(value: Datum) -> String {
     // SAFETY: an attribute of type text.
     unsafe { string(pg_sys::text_to_cstring(value.cast_mut_ptr())) }
-}
-
-unsafe fn keep_tree(body: Datum, keep: pg_sys::MemoryContext) -> Option<*mut pg_sys::Query> {
-    // SAFETY: an attribute of pg_proc; the tree must outlive the plan, which may be analysed again at any time.
-    unsafe {
-        let previous = pg_sys::MemoryContextSwitchTo(keep);
-        let tree = stored_body::read(body);
-        pg_sys::MemoryContextSwitchTo(previous);
-        tree
-    }
 }
 
 unsafe fn keep_parse_info(tuple: pg_sys::HeapTuple, keep: pg_sys::MemoryContext) -> *mut c_void {

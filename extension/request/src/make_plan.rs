@@ -23,8 +23,9 @@ use super::plan::{Origin, Plan};
 use super::relation::{add_request, request_types};
 use super::rows::{Columns, RowType};
 use super::shape::Shape;
+use super::stored_body::{self, StoredBody};
 use super::types::Types;
-use super::{arms, called, stored_body};
+use super::{arms, called};
 use crate::plan::columns_of;
 
 /// Plans a handler's statement. Raises PostgreSQL's error if it cannot be.
@@ -172,7 +173,7 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
         let returns = shape != Shape::Void;
         let Body { raw, setup, info, scalar } =
             if function.has_tree() { as_tree(function, returns)? } else { as_text(function, returns)? };
-        let text = keep_text(function.body());
+        let text = keep_text(&function.body());
         let source = pg_sys::CreateCachedPlan(raw, text, pg_sys::CreateCommandTag((*raw).stmt));
         let queries = pg_sys::pg_analyze_and_rewrite_withcb(raw, text, setup, info, std::ptr::null_mut());
         let Some(effects) = stands_for_call(function, queries, returns, scalar) else {
@@ -256,7 +257,7 @@ struct Body {
 unsafe fn as_text(function: &Function, returns: bool) -> Option<Body> {
     // SAFETY: the contract of `of_body`.
     unsafe {
-        let statements = pg_sys::pg_parse_query(keep_text(function.body()));
+        let statements = pg_sys::pg_parse_query(keep_text(&function.body()));
         if list_length(statements) != 1 {
             return None;
         }
@@ -273,13 +274,12 @@ unsafe fn as_text(function: &Function, returns: bool) -> Option<Body> {
 unsafe fn as_tree(function: &Function, returns: bool) -> Option<Body> {
     // SAFETY: the contract of `of_body`.
     unsafe {
-        let query = function.tree()?;
-        let inner = if returns { stored_body::scalar_subquery(query) } else { None };
+        let body = StoredBody::of(function.version(), returns, function.memory())?;
         Some(Body {
             raw: first(pg_sys::pg_parse_query(stored_body::STAND_IN.as_ptr())).cast(),
             setup: Some(stored_body::parse_as_stored),
-            info: inner.unwrap_or(query).cast(),
-            scalar: inner.is_some(),
+            info: body.cast(),
+            scalar: (*body).is_inner,
         })
     }
 }

@@ -3,17 +3,21 @@
 //! What such a tree names was looked up when the function was made, and its constants were read then. As a text it may mean something
 //! else: that is read with the names, rights and settings of whoever runs it, and an argument has the name of a table's column there.
 //! So it never becomes one. PostgreSQL makes a plan from a statement that it analyses, and analyses it again whenever something has
-//! changed. It gets a statement that names nothing, and each time a copy of the tree takes the place of what it has made of that. Then
+//! changed. It gets a statement that names nothing, and each time the tree takes the place of what it has made of that. Then
 //! it locks and rewrites the tree, as in each call.
 
 use std::cell::Cell;
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::ptr::null_mut;
 
 use pg::entry::callback;
 use pg::list::{first, list_length};
-use pg::version;
+use pg::refuse::refuse;
+use pg::version::jumble_query;
+use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, Datum};
+
+use super::standing::{FunctionVersion, PROCOID, version};
 
 /// The statement that is analysed in place of the tree.
 pub(crate) const STAND_IN: &CStr = c"select";
@@ -35,14 +39,83 @@ pub(crate) fn watch() {
     }
 }
 
-/// The tree of a body in pg_proc, if it is one statement.
-///
-/// # Safety
-/// Inside a transaction; a `prosqlbody`. The tree lives in the current memory context.
-pub(crate) unsafe fn read(body: Datum) -> Option<*mut pg_sys::Query> {
+/// A body that is analysed for a plan. Its tree is read from the catalog each time: as large a thing is not kept beside what is made of it.
+pub(crate) struct StoredBody {
+    version: FunctionVersion,
+    /// Whether it is the inner query of `select (select …)` that takes its place.
+    pub(crate) is_inner: bool,
+    /// The tree, if it was just read. It lives as long as the making of the plan.
+    read: *mut pg_sys::Query,
+}
+
+impl StoredBody {
+    /// The body of a version of a function, if it is one statement, as a value that lives in `keep`. Its inner query takes its place if it
+    /// returns something.
+    ///
+    /// # Safety
+    /// Inside a transaction. It is analysed once in the current memory context.
+    pub(crate) unsafe fn of(
+        version: FunctionVersion,
+        returns: bool,
+        keep: pg_sys::MemoryContext,
+    ) -> Option<*mut StoredBody> {
+        // SAFETY: by contract; pgrx guards each call.
+        unsafe {
+            let query = tree_of(&version)?;
+            let inner = if returns { scalar_subquery(query) } else { None };
+            let body = pg_sys::MemoryContextAlloc(keep, size_of::<StoredBody>()).cast::<StoredBody>();
+            body.write(StoredBody { version, is_inner: inner.is_some(), read: inner.unwrap_or(query) });
+            Some(body)
+        }
+    }
+
+    /// The tree as it is analysed: the one that was just read, or what the catalog has.
+    unsafe fn take(&mut self) -> *mut pg_sys::Query {
+        let read = std::mem::replace(&mut self.read, null_mut());
+        if !read.is_null() {
+            return read;
+        }
+        // SAFETY: inside a transaction; pgrx guards each call.
+        unsafe {
+            let query = tree_of(&self.version);
+            let query = if self.is_inner { query.and_then(|query| scalar_subquery(query)) } else { query };
+            query.unwrap_or_else(|| {
+                refuse(
+                    PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
+                    "the function was replaced while it was called",
+                )
+            })
+        }
+    }
+}
+
+/// The tree of a version of a function, if it is there, and one statement. It lives in the current memory context.
+unsafe fn tree_of(known: &FunctionVersion) -> Option<*mut pg_sys::Query> {
+    // SAFETY: inside a transaction; pgrx guards each call.
+    unsafe {
+        let tuple = pg_sys::SearchSysCache1(PROCOID, Datum::from(known.oid));
+        if tuple.is_null() {
+            return None;
+        }
+        let now = version(known.oid, tuple);
+        let mut is_null = false;
+        let body =
+            pg_sys::SysCacheGetAttr(PROCOID, tuple, pg_sys::Anum_pg_proc_prosqlbody as i16, &mut is_null);
+        let is_same = now.xmin == known.xmin && now.tid == known.tid && !is_null;
+        let text = is_same.then(|| pg_sys::text_to_cstring(body.cast_mut_ptr()));
+        pg_sys::ReleaseSysCache(tuple);
+        let text = text?;
+        let query = read(text);
+        pg_sys::pfree(text.cast());
+        query
+    }
+}
+
+/// The tree of a body, if it is one statement.
+unsafe fn read(text: *const c_char) -> Option<*mut pg_sys::Query> {
     // SAFETY: by contract; pgrx guards each call. The tag tells the type.
     unsafe {
-        let node = pg_sys::stringToNode(pg_sys::text_to_cstring(body.cast_mut_ptr()));
+        let node = pg_sys::stringToNode(text);
         if (*node.cast::<pg_sys::Node>()).type_ == pg_sys::NodeTag::T_Query {
             return Some(node.cast());
         }
@@ -53,11 +126,11 @@ pub(crate) unsafe fn read(body: Datum) -> Option<*mut pg_sys::Query> {
 }
 
 callback! {
-    /// Has the tree that it is given take the place of the statement that is about to be analysed.
-    pub(crate) unsafe fn parse_as_stored(state: *mut pg_sys::ParseState, tree: *mut c_void) {
+    /// Has the tree of the body that it is given take the place of the statement that is about to be analysed.
+    pub(crate) unsafe fn parse_as_stored(state: *mut pg_sys::ParseState, body: *mut c_void) {
         // SAFETY: called by the parser. The fields are those of whoever sets it up.
         unsafe {
-            (*state).p_ref_hook_state = tree;
+            (*state).p_ref_hook_state = body;
             (*state).p_paramref_hook = Some(no_parameter);
         }
     }
@@ -101,13 +174,13 @@ unsafe fn is_stand_in(state: *const pg_sys::ParseState) -> bool {
     unsafe { (*state).p_paramref_hook.is_some_and(|hook| hook as usize == ours) }
 }
 
-/// Puts a copy of the tree in the place of the query, ready to be rewritten: as PostgreSQL's `fmgr_sql` does.
+/// Puts the tree in the place of the query, ready to be rewritten: as PostgreSQL's `fmgr_sql` does.
 unsafe fn replace(state: *mut pg_sys::ParseState, query: *mut pg_sys::Query) -> *mut pg_sys::JumbleState {
-    // SAFETY: a state that `parse_as_stored` has set up, and its query. The tree lives as long as its plan.
+    // SAFETY: a state that `parse_as_stored` has set up, and its query. The body lives as long as its plan.
     unsafe {
         let is_counted = (*query).queryId != 0;
-        let copy = pg_sys::copyObjectImpl((*state).p_ref_hook_state).cast::<pg_sys::Query>();
-        std::ptr::copy_nonoverlapping(copy, query, 1);
+        let tree = (*(*state).p_ref_hook_state.cast::<StoredBody>()).take();
+        std::ptr::copy_nonoverlapping(tree, query, 1);
         (*query).canSetTag = true;
         (*query).stmt_location = NO_PLACE;
         (*query).stmt_len = 0;
@@ -116,7 +189,7 @@ unsafe fn replace(state: *mut pg_sys::ParseState, query: *mut pg_sys::Query) -> 
             return null_mut();
         }
         // The stand-in's number is that of all.
-        version::jumble_query(query, (*state).p_sourcetext)
+        jumble_query(query, (*state).p_sourcetext)
     }
 }
 
@@ -125,7 +198,7 @@ unsafe fn replace(state: *mut pg_sys::ParseState, query: *mut pg_sys::Query) -> 
 ///
 /// # Safety
 /// A query of the analyzer.
-pub(crate) unsafe fn scalar_subquery(query: *mut pg_sys::Query) -> Option<*mut pg_sys::Query> {
+unsafe fn scalar_subquery(query: *mut pg_sys::Query) -> Option<*mut pg_sys::Query> {
     // SAFETY: by contract; the tags tell the types.
     unsafe {
         let outer = &*query;

@@ -28,7 +28,7 @@ fn lock_timeout() -> CString {
 /// Inside a transaction and a guard.
 pub unsafe fn set(name: &CStr, value: Option<&CStr>) {
     // SAFETY: by contract.
-    unsafe { set_until(name, value, pg_sys::GucAction::GUC_ACTION_SET) }
+    unsafe { set_until(name, value, pg_sys::GucAction::GUC_ACTION_SET, pgrx::PgLogLevel::WARNING) }
 }
 
 /// Sets a setting until the transaction ends.
@@ -37,11 +37,33 @@ pub unsafe fn set(name: &CStr, value: Option<&CStr>) {
 /// Inside a transaction and a guard.
 pub unsafe fn set_local(name: &CStr, value: &CStr) {
     // SAFETY: by contract.
-    unsafe { set_until(name, Some(value), pg_sys::GucAction::GUC_ACTION_LOCAL) }
+    unsafe { set_until(name, Some(value), pg_sys::GucAction::GUC_ACTION_LOCAL, pgrx::PgLogLevel::WARNING) }
 }
 
-unsafe fn set_until(name: &CStr, value: Option<&CStr>, action: pg_sys::GucAction::Type) {
-    // SAFETY: inside a transaction and a guard. A name that no longer exists is a warning.
+/// Sets settings until `work` ends, as far as this server has them: what else it is built without is no matter.
+///
+/// # Safety
+/// As of [`set_local`].
+pub unsafe fn with_if_known<T>(settings: &[(&CStr, &CStr)], work: impl FnOnce() -> T) -> T {
+    // SAFETY: by contract; an error takes the level back with its subtransaction.
+    unsafe {
+        let level = pg_sys::NewGUCNestLevel();
+        for (name, value) in settings {
+            set_until(name, Some(value), pg_sys::GucAction::GUC_ACTION_LOCAL, pgrx::PgLogLevel::DEBUG1);
+        }
+        let result = work();
+        pg_sys::AtEOXact_GUC(false, level);
+        result
+    }
+}
+
+unsafe fn set_until(
+    name: &CStr,
+    value: Option<&CStr>,
+    action: pg_sys::GucAction::Type,
+    unknown: pgrx::PgLogLevel,
+) {
+    // SAFETY: inside a transaction and a guard. A name that no longer exists is told at a level that raises nothing.
     unsafe {
         pg_sys::set_config_option(
             name.as_ptr(),
@@ -50,7 +72,7 @@ unsafe fn set_until(name: &CStr, value: Option<&CStr>, action: pg_sys::GucAction
             pg_sys::GucSource::PGC_S_SESSION,
             action,
             true,
-            pgrx::PgLogLevel::WARNING as c_int,
+            unknown as c_int,
             false,
         );
     }
