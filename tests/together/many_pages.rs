@@ -7,8 +7,8 @@ use howdah_tests::application::Application;
 
 const PAGES: usize = 200;
 const HOLES: usize = 300;
-/// The memory that an executor may take for all pages, in MB.
-const MOST: usize = 40;
+/// The memory that an executor may take for all pages, in MB: 65 here. Nearly all of it are PostgreSQL's two trees of each plan.
+const MOST: usize = 80;
 
 /// A page with so many holes: loops with addresses, conditions, and values.
 fn page(number: usize) -> String {
