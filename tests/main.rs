@@ -167,6 +167,7 @@ mod together {
     mod upgrades;
     mod validators;
     mod what_is_gone;
+    mod wrong_parameters;
 }
 
 mod alone {

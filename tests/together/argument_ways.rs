@@ -8,7 +8,7 @@ use serde_json::json;
 const FORM: &str = "application/x-www-form-urlencoded";
 const JSON: &str = "application/json";
 
-const TYPES: &str = r#"
+pub(crate) const TYPES: &str = r#"
 create type mood as enum ('sad', 'ok');
 create domain positive as int check (value > 0);
 create domain more as positive check (value > 9);
@@ -25,7 +25,7 @@ create domain span as int4range check (not isempty(value));
 "#;
 
 /// Types, and texts to try as their values.
-const CASES: &[(&str, &[&str])] = &[
+pub(crate) const CASES: &[(&str, &[&str])] = &[
     ("int", &["1", "-0", "x", "99999999999", " 7 "]),
     ("numeric", &["1.10", "1e400", "NaN", "1,5"]),
     ("boolean", &["t", "off", "maybe"]),
@@ -88,7 +88,7 @@ fn answered(reply: &Reply) -> Outcome {
     }
 }
 
-fn encoded(text: &str) -> String {
+pub(crate) fn encoded(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 

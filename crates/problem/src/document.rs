@@ -20,11 +20,45 @@ pub struct Problem {
     pub allow: Option<Box<str>>,
     /// Whether `Accept` decides what answers there, so that `Vary` says so.
     pub by_accept: bool,
-    /// What kind of problem it is, as a URI, where the status does not say all.
-    pub kind: Option<&'static str>,
+    /// What kind of problem it is, where the status does not say all.
+    pub kind: Option<ProblemKind>,
+    /// The parameters that are wrong, each with what is wrong with it.
+    pub errors: Box<[ParameterError]>,
 }
 
-/// The kind of [`Problem::unconfirmed`].
+/// A parameter that is missing, or cannot become what it is to be.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ParameterError {
+    /// Its name.
+    pub parameter: String,
+    /// The fault, for the client.
+    pub message: String,
+}
+
+impl ParameterError {
+    /// It is not there.
+    pub fn missing(parameter: &str) -> Self {
+        ParameterError { parameter: parameter.to_owned(), message: "is missing".to_owned() }
+    }
+}
+
+/// Kinds of problems that the status does not tell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProblemKind {
+    /// That of [`Problem::unconfirmed`].
+    Unconfirmed,
+}
+
+impl ProblemKind {
+    /// As a URI.
+    fn uri(self) -> &'static str {
+        match self {
+            ProblemKind::Unconfirmed => UNCONFIRMED,
+        }
+    }
+}
+
+/// The URI of [`ProblemKind::Unconfirmed`].
 pub const UNCONFIRMED: &str = "urn:howdah:unconfirmed";
 
 /// Whether the running request may write: decides what an attempt to write means.
@@ -67,6 +101,8 @@ struct Document<'a> {
     detail: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error_detail: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[ParameterError]>::is_empty")]
+    errors: &'a [ParameterError],
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<&'a str>,
     request_id: &'a str,
@@ -88,7 +124,22 @@ impl Problem {
             allow: None,
             by_accept: false,
             kind: None,
+            errors: Box::default(),
         }
+    }
+
+    /// Parameters that are wrong, in their order, of which there is one at least: all of them, and the first in the text.
+    pub fn of_parameters(errors: Vec<ParameterError>) -> Self {
+        let first = errors.first().map(|error| match error.message.as_str() {
+            "is missing" => format!("parameter {} is missing", error.parameter),
+            message => format!("parameter {}: {message}", error.parameter),
+        });
+        let others = match errors.len() {
+            0 | 1 => String::new(),
+            2 => ", and one more parameter is wrong".to_owned(),
+            count => format!(", and {} more parameters are wrong", count - 1),
+        };
+        Problem { errors: errors.into(), ..Problem::new(400, first.unwrap_or_default() + &others) }
     }
 
     /// A commit that stands on this server, and that no standby has confirmed which is asked to: whether it lasts is not known. The SQLSTATE is that of an
@@ -96,7 +147,11 @@ impl Problem {
     pub fn unconfirmed() -> Self {
         let detail =
             "it is committed on this server, and no standby has confirmed that: a failover may lose it";
-        Problem { sqlstate: Some(*b"08007"), kind: Some(UNCONFIRMED), ..Problem::new(504, detail) }
+        Problem {
+            sqlstate: Some(*b"08007"),
+            kind: Some(ProblemKind::Unconfirmed),
+            ..Problem::new(504, detail)
+        }
     }
 
     /// PostgreSQL's error as an answer. `is_standby`: nobody can write to this server. `shows_all`: clients see every message, DETAIL
@@ -124,6 +179,9 @@ impl Problem {
     pub fn without(mut self, shown: impl Fn(String) -> String) -> Self {
         self.detail = self.detail.map(&shown);
         self.more = self.more.map(|text| text.map(&shown));
+        for error in &mut self.errors {
+            error.message = shown(std::mem::take(&mut error.message));
+        }
         self
     }
 
@@ -164,12 +222,13 @@ impl Problem {
         let document = Document {
             detail: self.detail.as_deref(),
             error_detail: self.more[0].as_deref(),
+            errors: &self.errors,
             hint: self.more[1].as_deref(),
             request_id,
             sqlstate: self.sqlstate.as_ref().and_then(|code| std::str::from_utf8(code).ok()),
             status: self.status,
             title: http1::reason::phrase(self.status).unwrap_or("Error"),
-            r#type: self.kind.unwrap_or("about:blank"),
+            r#type: self.kind.map_or("about:blank", ProblemKind::uri),
         };
         // Texts and a number: there is nothing in it that JSON cannot have.
         serde_json::to_vec(&document).unwrap_or_default()

@@ -1,7 +1,7 @@
 //! Problems as responses.
 
 use message::Response;
-use problem::{Access, Problem, Raised};
+use problem::{Access, ParameterError, Problem, Raised};
 use serde_json::{Value, json};
 
 /// The status, the headers and the document of a problem.
@@ -143,4 +143,23 @@ fn a_buffer_is_used_again() {
     let place = buffer.as_ptr();
     let written = Problem::new(404, "no").write(buffer, "an-id");
     assert_eq!(written.as_ptr(), place);
+}
+
+#[test]
+fn all_parameters_that_are_wrong_are_told_and_the_first_in_the_text() {
+    let wrong = |parameter: &str, message: &str| ParameterError {
+        parameter: parameter.to_owned(),
+        message: message.to_owned(),
+    };
+    let one = Problem::of_parameters(vec![ParameterError::missing("n")]);
+    let (status, _, document) = answer(&one);
+    assert_eq!((status, &document["detail"]), (400, &json!("parameter n is missing")));
+    assert_eq!(document["errors"], json!([{ "parameter": "n", "message": "is missing" }]));
+    let two = Problem::of_parameters(vec![wrong("n", "no number"), ParameterError::missing("d")]);
+    assert_eq!(two.detail.as_deref(), Some("parameter n: no number, and one more parameter is wrong"));
+    let three = Problem::of_parameters(vec![wrong("a", "x"), wrong("b", "pw=hunter2"), wrong("c", "z")]);
+    assert_eq!(three.detail.as_deref(), Some("parameter a: x, and 2 more parameters are wrong"));
+    let shown = three.without(|text| text.replace("hunter2", "…"));
+    assert_eq!(answer(&shown).2["errors"][1]["message"], "pw=…");
+    assert_eq!(answer(&Problem::new(400, "no")).2.get("errors"), None);
 }

@@ -10,6 +10,7 @@ use form::{Field, File, Value as FieldValue};
 use message::Request;
 use pg::text::c_string;
 use pgrx::pg_sys::{self, Datum};
+use problem::ParameterError;
 use session::log_rate;
 
 use super::bound_value::{BindError, Bound, Value};
@@ -37,7 +38,8 @@ pub fn coded_body(request: &Request<'_>) -> Option<String> {
 }
 
 /// Finds a value for every argument, and withholds the secrets among them from messages: from the path, then the query, then the form or JSON body. One argument without
-/// a name that can takes the whole body; the others are not looked for there then.
+/// a name that can takes the whole body; the others are not looked for there then. Parameters that are missing or cannot be read are noted
+/// with what was found.
 pub fn bind<'a>(
     function: &Function,
     request: &Request<'a>,
@@ -51,7 +53,15 @@ pub fn bind<'a>(
         let value = if whole == Some(place) {
             Some(whole_body(argument, request)?)
         } else {
-            source.find(argument)?
+            match source.find(argument) {
+                Ok(value) => value,
+                Err(Unread::Request(error)) => return Err(error),
+                Err(Unread::Parameter(message)) => {
+                    let parameter = argument.name.clone().unwrap_or_default();
+                    bound.wrong.push((place, ParameterError { parameter, message }));
+                    continue;
+                }
+            }
         };
         match value {
             None | Some(Value::Empty) if function.has_default(place) => {}
@@ -61,7 +71,7 @@ pub fn bind<'a>(
             }
             None => {
                 let name = argument.name.as_deref().unwrap_or("without a name");
-                return Err(BindError::bad(format!("parameter {name} is missing")));
+                bound.wrong.push((place, ParameterError::missing(name)));
             }
         }
     }
@@ -126,6 +136,20 @@ fn body_text<'a>(request: &Request<'a>) -> Result<&'a str, BindError> {
     }
 }
 
+/// Why a value cannot be read.
+enum Unread {
+    /// Because of what no parameter of it can be read from.
+    Request(BindError),
+    /// Because of itself.
+    Parameter(String),
+}
+
+impl From<BindError> for Unread {
+    fn from(error: BindError) -> Unread {
+        Unread::Request(error)
+    }
+}
+
 /// Where values come from; parsed when first asked.
 struct Source<'s, 'a> {
     request: &'s Request<'a>,
@@ -141,12 +165,12 @@ enum Body<'a> {
 }
 
 impl<'a> Source<'_, 'a> {
-    fn find(&mut self, argument: &Argument) -> Result<Option<Value<'a>>, BindError> {
+    fn find(&mut self, argument: &Argument) -> Result<Option<Value<'a>>, Unread> {
         if matches!(argument.input, Input::Request) {
             return Ok(Some(Value::Request));
         }
         let Some(name) = argument.name.as_deref() else {
-            return Err(BindError::bad("an argument has no name"));
+            return Err(BindError::bad("an argument has no name").into());
         };
         if let Some((_, value)) = self.path.iter().find(|(known, _)| *known == name) {
             return Ok(Some(Value::Text(value.clone())));
@@ -173,7 +197,7 @@ impl<'a> Source<'_, 'a> {
         })
     }
 
-    fn in_body(&mut self, name: &str, argument: &Argument) -> Result<Option<Value<'a>>, BindError> {
+    fn in_body(&mut self, name: &str, argument: &Argument) -> Result<Option<Value<'a>>, Unread> {
         if self.body.is_none() {
             self.body = Some(read_body(self.request)?);
         }
@@ -182,7 +206,7 @@ impl<'a> Source<'_, 'a> {
             Some(Body::Json(object)) => match object.get(name) {
                 Some(value) => json::value(value, &argument.input)
                     .map(Some)
-                    .map_err(|error| BindError::bad(format!("parameter {name}: {}", error.detail))),
+                    .map_err(|error| Unread::Parameter(error.detail)),
                 None => Ok(None),
             },
             _ => Ok(None),
@@ -297,13 +321,7 @@ pub(crate) unsafe fn convert(
             let parameter = &mut *(*list).params.as_mut_ptr().add(place);
             parameter.ptype = argument.type_oid;
             parameter.pflags = pg_sys::PARAM_FLAG_CONST as u16;
-            let converted = convert_one(&argument.input, value, request, types);
-            // Whatever the domain's own input function has not made.
-            if argument.is_domain && matches!(value, Value::Null | Value::Many(_) | Value::Files(_)) {
-                let (value, is_null) = (converted.unwrap_or(Datum::null()), converted.is_none());
-                let memory = pg_sys::CurrentMemoryContext;
-                pg_sys::domain_check(value, is_null, argument.type_oid, null_mut(), memory);
-            }
+            let converted = convert_checked(argument, value, request, types);
             match converted {
                 Some(value) => (parameter.value, parameter.isnull) = (value, false),
                 None => (parameter.value, parameter.isnull) = (Datum::from(0), true),
@@ -312,6 +330,29 @@ pub(crate) unsafe fn convert(
         CONVERTING.set(None);
         log_rate::reads_clients_value(false);
         list
+    }
+}
+
+/// Converts a value to the argument's type, and has a domain look at it.
+///
+/// # Safety
+/// As for [`convert`].
+pub(crate) unsafe fn convert_checked(
+    argument: &Argument,
+    value: &Value<'_>,
+    request: Option<&Request<'_>>,
+    types: &Types,
+) -> Option<Datum> {
+    // SAFETY: by contract.
+    unsafe {
+        let converted = convert_one(&argument.input, value, request, types);
+        // Whatever the domain's own input function has not made.
+        if argument.is_domain && matches!(value, Value::Null | Value::Many(_) | Value::Files(_)) {
+            let (value, is_null) = (converted.unwrap_or(Datum::null()), converted.is_none());
+            let memory = pg_sys::CurrentMemoryContext;
+            pg_sys::domain_check(value, is_null, argument.type_oid, null_mut(), memory);
+        }
+        converted
     }
 }
 

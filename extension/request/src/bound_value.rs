@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use form::File;
+use problem::ParameterError;
 
 /// What the request has for an argument.
 #[derive(Debug)]
@@ -50,4 +51,6 @@ pub struct Bound<'a> {
     pub values: Vec<Value<'a>>,
     /// Which arguments are given.
     pub given: u64,
+    /// Places of arguments that are missing, or whose values cannot be read, and what is wrong with them.
+    pub wrong: Vec<(usize, ParameterError)>,
 }

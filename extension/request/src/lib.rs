@@ -90,6 +90,7 @@ mod stored_body;
 pub mod table;
 pub mod types;
 mod way;
+mod wrong_parameters;
 
 pub use request_log::log_request;
 pub use routes::Way;

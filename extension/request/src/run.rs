@@ -327,6 +327,11 @@ impl Job<'_, '_> {
                     self.path_guards.iter_mut().for_each(|guard| guard.forget_plans());
                 }
                 self.name_memory(mishap);
+                if let Mishap::Problem(problem) = mishap
+                    && !problem.errors.is_empty()
+                {
+                    self.look_further(endpoint, path, problem);
+                }
             }
             result
         }
@@ -382,7 +387,11 @@ impl Job<'_, '_> {
             if let Some(reason) = endpoint.reason() {
                 return Err(self.broken(endpoint, reason));
             }
-            let bound = bind(&endpoint.plans, self.request, path)?;
+            let mut bound = bind(&endpoint.plans, self.request, path)?;
+            if !bound.wrong.is_empty() {
+                let wrong = std::mem::take(&mut bound.wrong).into_iter().map(|(_, error)| error);
+                return Err(Mishap::Problem(Problem::of_parameters(wrong.collect())));
+            }
             // Route, rights and arguments come first.
             if !is_met {
                 return Err(Mishap::Problem(unmet()));
