@@ -394,3 +394,23 @@ fn a_type_before_postgresqls_own_in_the_search_path_takes_no_route_down() {
     let reply = platform.get("/greet/you");
     assert_eq!((reply.status, reply.text().as_str()), (200, "Hello you"));
 }
+
+#[test]
+fn a_function_of_a_very_long_body_is_known_to_read_the_path() {
+    let platform = Platform::start();
+    let array = vec!["'x'"; 4000].join(", ");
+    platform.sql(&format!(
+        "create function long() returns text language sql stable
+         begin atomic select concat(http.path_value('id'), ' ', cardinality(array[{array}])); end;
+         select http.route('GET', '/long/{{id}}', 'long')"
+    ));
+    let size = platform
+        .value("select (length(prosqlbody::text) > 200000)::text from pg_proc where proname = 'long'");
+    assert_eq!(size.as_deref(), Some("true"));
+    for id in 1..4 {
+        assert_eq!(platform.get(&format!("/long/{id}")).text(), format!("{id} 4000"));
+    }
+    // Its plan is analysed anew.
+    platform.sql("alter function long() cost 200");
+    assert_eq!(platform.get("/long/5").text(), "5 4000");
+}

@@ -205,7 +205,7 @@ impl Function {
     /// Whether it may take parameters of the path otherwise than by its arguments: it takes the request, or its text names
     /// what reads it.
     pub fn may_read_request(&self) -> bool {
-        let text = self.body();
+        let text = self.text();
         self.arguments.iter().any(|argument| matches!(argument.input, Input::Request))
             || text.contains("path_value")
             || text.contains("current_request")
@@ -353,12 +353,11 @@ impl Function {
         self.memory
     }
 
-    /// The text of the body. A body that was parsed when the function was made is written down to be shown, and means nothing: a name
-    /// in it may be another's.
-    pub fn body(&self) -> Cow<'_, str> {
-        let Some(size) = self.tree_size else { return Cow::Borrowed(&self.source) };
-        if size > LONGEST_SHOWN {
-            return Cow::Owned(format!("/* {} */", self.qualified_name()));
+    /// The text of the body. A body that was parsed when the function was made is written down, and means nothing: a name in it may be
+    /// another's.
+    fn text(&self) -> Cow<'_, str> {
+        if !self.has_tree() {
+            return Cow::Borrowed(&self.source);
         }
         let oid = Datum::from(self.version.oid);
         // SAFETY: inside a transaction; pgrx guards the call.
@@ -368,6 +367,14 @@ impl Function {
         let inner =
             text.trim().strip_prefix("BEGIN ATOMIC").and_then(|rest| rest.trim_end().strip_suffix("END"));
         Cow::Owned(inner.map(str::to_owned).unwrap_or(text))
+    }
+
+    /// The text as it is shown beside a plan: of a very long body that was parsed the name alone.
+    pub(crate) fn body(&self) -> Cow<'_, str> {
+        match self.tree_size {
+            Some(size) if size > LONGEST_SHOWN => Cow::Owned(format!("/* {} */", self.qualified_name())),
+            _ => self.text(),
+        }
     }
 
     /// What the parser needs to know of the arguments; lives as long as the plan.
