@@ -358,6 +358,10 @@ fn a_url_leads_to_its_route_and_nowhere_else() {
         let code = code(&mut session, &format!("select {wrong}"));
         assert!(["22023", "22004"].contains(&&*code), "{wrong}: {code}");
     }
+    // A process keeps five hundred patterns; the others are read each time.
+    let many = "select count(*)::text from generate_series(1, 2000) n, generate_series(1, 2)
+        where http.url('/p' || n || '/{id}/é/{*rest}', n, 'a/b', 'q', n) = format('/p%s/%s/%%C3%%A9/a/b?q=%s', n, n, n)";
+    assert_eq!(value(&mut session, many), "4000");
     // Nobody who asks can do anything about these.
     for (number, wrong) in [
         "http.url('/things/{id}')",

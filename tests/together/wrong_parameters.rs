@@ -116,3 +116,43 @@ fn what_is_wrong_leaves_nothing_and_shows_no_secret() {
         from http.call('POST', '/sign-up', array[http.header('content-type', 'application/json')], '{"n": "x", "age": "y"}')"#;
     assert_eq!(platform.value(called).as_deref(), Some("400comment1"));
 }
+
+/// Gateways run short reads by themselves, several in one transaction.
+#[test]
+fn a_gateway_tells_all_that_is_wrong_and_nobody_beside_notices() {
+    for lane in ["on", "transaction"] {
+        let platform = Platform::with(&[
+            ("howdah.inline", lane),
+            ("howdah.inline_deadline", "1s"),
+            ("howdah.inline_threshold", "100000"),
+        ]);
+        platform.sql(
+            "create table room (id int primary key, name text); insert into room values (1, 'one'), (2, 'two');
+             grant select on room to public;
+             create function room_name(id int, at date, n numeric) returns text language sql stable
+             begin atomic select name from room where room.id = room_name.id; end;
+             select http.route('GET', '/rooms/{id}', 'room_name')",
+        );
+        for _ in 0..300 {
+            assert_eq!(platform.get("/rooms/1?at=2026-01-01&n=1").text(), "one");
+        }
+        let before = platform.inline_count("/rooms/{id}");
+        for _ in 0..20 {
+            let mut connections: Vec<_> = (0..8).map(|_| platform.connect()).collect();
+            for (number, connection) in connections.iter_mut().enumerate() {
+                let path = if number % 4 == 1 { "/rooms/2?at=x&n=y" } else { "/rooms/2?at=2026-01-01&n=1" };
+                connection.send("GET", path, &[], b"");
+            }
+            for (number, connection) in connections.iter_mut().enumerate() {
+                let reply = connection.read_reply(false).expect("an answer");
+                if number % 4 == 1 {
+                    let wrong = errors(&reply);
+                    assert_eq!(wrong.as_array().map(Vec::len), Some(2), "{}", reply.text());
+                } else {
+                    assert_eq!((reply.status, reply.text().as_str()), (200, "two"), "{lane}");
+                }
+            }
+        }
+        assert!(platform.inline_count("/rooms/{id}") > before + 100, "{lane}: they ran in executors");
+    }
+}

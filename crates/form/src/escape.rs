@@ -158,4 +158,34 @@ mod tests {
         assert_eq!(html("ü<ö>"), "ü&lt;ö&gt;");
         assert_eq!(html("&amp;"), "&amp;amp;");
     }
+
+    /// Texts are looked at in chunks: each byte stands at each place of one, alone and beside another, and behind characters of several bytes.
+    #[test]
+    fn each_byte_is_escaped_at_each_place_of_texts_of_each_length() {
+        let naive = |text: &str| {
+            text.chars().fold(String::new(), |made, character| {
+                match u8::try_from(character).ok().and_then(reference) {
+                    Some(reference) => made + reference,
+                    None => made + character.encode_utf8(&mut [0; 4]),
+                }
+            })
+        };
+        let check = |text: &str| {
+            let expected = naive(text);
+            let mut made = String::new();
+            each_html_piece(text, |piece| made.push_str(piece));
+            assert_eq!(made, expected, "{text:?}");
+            assert_eq!(html_pieces(text).collect::<String>(), expected, "{text:?}");
+            assert_eq!(html(text), expected, "{text:?}");
+        };
+        for byte in (0..128_u8).map(char::from) {
+            for length in 0..=40 {
+                for place in 0..=length {
+                    let (before, behind) = ("a".repeat(place), "b".repeat(length - place));
+                    check(&format!("{before}{byte}{behind}"));
+                    check(&format!("ü{before}{byte}{behind}<"));
+                }
+            }
+        }
+    }
 }

@@ -19,7 +19,8 @@ pub(crate) fn all(deployment: &Deployment) -> Vec<Value> {
         let urls: BTreeSet<String> =
             library.pages().flat_map(PageFile::url_patterns).map(|url| url.pattern).collect();
         let urls = urls.into_iter().collect::<Vec<_>>();
-        let unanswered = rows_as_owner(UNANSWERED, &[urls.into()], |row| row.get::<String>(1).ok()?);
+        let unanswered: BTreeSet<String> =
+            rows_as_owner(UNANSWERED, &[urls.into()], |row| row.get::<String>(1).ok()?).into_iter().collect();
         library.pages().flat_map(|page| of_page(page, &unanswered)).collect::<Vec<_>>()
     });
     warnings.sort_by(|one, other| (&one.0, one.1).cmp(&(&other.0, other.1)));
@@ -30,7 +31,7 @@ pub(crate) fn all(deployment: &Deployment) -> Vec<Value> {
 /// Path, line and column, text, and what to write instead.
 type PageWarning = (String, (usize, usize), String, Option<String>);
 
-fn of_page(page: &PageFile, unanswered: &[String]) -> Vec<PageWarning> {
+fn of_page(page: &PageFile, unanswered: &BTreeSet<String>) -> Vec<PageWarning> {
     let path = || page.path().to_owned();
     let likely = page.warnings().iter();
     let likely = likely.map(|one| (path(), (one.line, one.column), one.message.clone(), one.hint.clone()));
