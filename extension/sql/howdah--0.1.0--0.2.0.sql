@@ -51,6 +51,13 @@ as 'MODULE_PATHNAME', 'howdah_cross_site';
 comment on function http.cross_site(text, text, boolean) is
   'Lets a route take what pages of other sites send by another method than GET: a payment''s callback, a sign-in elsewhere';
 
+create function http.invalid(parameter text, message text) returns void
+language c volatile parallel unsafe
+as 'MODULE_PATHNAME', 'howdah_invalid';
+comment on function http.invalid(text, text) is
+  'Refuses a parameter of the current request, or without a name the whole, with a message for people. The function goes on; at its end nothing of it is kept'
+;
+
 create function http.guard(
   prefix text, function text, role text default 'howdah_web', search_path text default http.registration_path())
 returns void

@@ -26,19 +26,38 @@ pub struct Problem {
     pub errors: Box<[ParameterError]>,
 }
 
-/// A parameter that is missing, or cannot become what it is to be.
+/// A parameter that is missing, cannot become what it is to be, or is refused.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ParameterError {
-    /// Its name.
-    pub parameter: String,
+    /// Its name; none if it is the request as a whole that is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameter: Option<String>,
     /// The fault, for the client.
     pub message: String,
+    /// Whose words the message has.
+    #[serde(skip)]
+    pub wording: Wording,
 }
+
+/// Whose words a message has: which of them are for people.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wording {
+    /// The application's: they are for people.
+    Application,
+    /// Those of [`ParameterError::missing`].
+    Missing,
+    /// Those of PostgreSQL, or of Howdah's, for programs: an error with this SQLSTATE.
+    Server([u8; 5]),
+}
+
+/// The message of what is not there.
+const MISSING: &str = "is missing";
 
 impl ParameterError {
     /// It is not there.
     pub fn missing(parameter: &str) -> Self {
-        ParameterError { parameter: parameter.to_owned(), message: "is missing".to_owned() }
+        let parameter = Some(parameter.to_owned());
+        ParameterError { parameter, message: MISSING.to_owned(), wording: Wording::Missing }
     }
 }
 
@@ -130,9 +149,10 @@ impl Problem {
 
     /// Parameters that are wrong, in their order, of which there is one at least: all of them, and the first in the text.
     pub fn of_parameters(errors: Vec<ParameterError>) -> Self {
-        let first = errors.first().map(|error| match error.message.as_str() {
-            "is missing" => format!("parameter {} is missing", error.parameter),
-            message => format!("parameter {}: {message}", error.parameter),
+        let first = errors.first().map(|error| match (&error.parameter, error.message.as_str()) {
+            (Some(parameter), MISSING) => format!("parameter {parameter} is missing"),
+            (Some(parameter), message) => format!("parameter {parameter}: {message}"),
+            (None, message) => message.to_owned(),
         });
         let others = match errors.len() {
             0 | 1 => String::new(),
@@ -140,6 +160,11 @@ impl Problem {
             count => format!(", and {} more parameters are wrong", count - 1),
         };
         Problem { errors: errors.into(), ..Problem::new(400, first.unwrap_or_default() + &others) }
+    }
+
+    /// Parameters that a handler has refused, in the order in which it has.
+    pub fn refused(errors: Vec<ParameterError>) -> Self {
+        Problem { status: 422, ..Problem::of_parameters(errors) }
     }
 
     /// A commit that stands on this server, and that no standby has confirmed which is asked to: whether it lasts is not known. The SQLSTATE is that of an

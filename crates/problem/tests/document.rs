@@ -1,7 +1,7 @@
 //! Problems as responses.
 
 use message::Response;
-use problem::{Access, ParameterError, Problem, Raised};
+use problem::{Access, ParameterError, Problem, Raised, Wording};
 use serde_json::{Value, json};
 
 /// The status, the headers and the document of a problem.
@@ -148,8 +148,9 @@ fn a_buffer_is_used_again() {
 #[test]
 fn all_parameters_that_are_wrong_are_told_and_the_first_in_the_text() {
     let wrong = |parameter: &str, message: &str| ParameterError {
-        parameter: parameter.to_owned(),
+        parameter: Some(parameter.to_owned()),
         message: message.to_owned(),
+        wording: Wording::Server(*b"22P02"),
     };
     let one = Problem::of_parameters(vec![ParameterError::missing("n")]);
     let (status, _, document) = answer(&one);

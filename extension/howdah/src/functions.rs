@@ -17,6 +17,7 @@ mod caching;
 mod calling;
 mod changes;
 pub(crate) mod configuration;
+mod forms;
 mod guarding;
 mod handlers;
 mod html;

@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 use std::ffi::c_int;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use pgrx::pg_sys;
 
@@ -241,8 +241,10 @@ pub fn forget_raised() {
 /// # Safety
 /// On the main thread; the work itself owns nothing with a destructor while it calls PostgreSQL.
 pub unsafe fn direct<T>(work: impl FnOnce() -> T) -> T {
+    // A panic must not leave through the frame of sigsetjmp: it would end the process, and the server with it.
+    let caught = || catch_unwind(AssertUnwindSafe(work));
     // SAFETY: by contract.
-    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(work) }
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(caught) }.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// Raises an error again, as PostgreSQL raises its own.
@@ -255,7 +257,7 @@ pub fn raise(error: PgError) -> ! {
 
 /// Raises an error where frames of Rust own something: they are left as by a panic, and the entry raises it.
 pub fn unwind(error: PgError) -> ! {
-    std::panic::resume_unwind(Box::new(error))
+    resume_unwind(Box::new(error))
 }
 
 /// Ends the process in order, with a line in the log.

@@ -10,7 +10,7 @@ use form::{Field, File, Value as FieldValue};
 use message::Request;
 use pg::text::c_string;
 use pgrx::pg_sys::{self, Datum};
-use problem::ParameterError;
+use problem::{ParameterError, Wording};
 use session::log_rate;
 
 use super::bound_value::{BindError, Bound, Value};
@@ -57,8 +57,8 @@ pub fn bind<'a>(
                 Ok(value) => value,
                 Err(Unread::Request(error)) => return Err(error),
                 Err(Unread::Parameter(message)) => {
-                    let parameter = argument.name.clone().unwrap_or_default();
-                    bound.wrong.push((place, ParameterError { parameter, message }));
+                    let (parameter, wording) = (argument.name.clone(), Wording::Server(*b"22P02"));
+                    bound.wrong.push((place, ParameterError { parameter, message, wording }));
                     continue;
                 }
             }

@@ -3,7 +3,7 @@
 use message::Request;
 use pg::guard::PgError;
 use pgrx::pg_sys;
-use problem::{Meaning, ParameterError, Problem};
+use problem::{Meaning, ParameterError, Problem, Wording};
 
 use super::arguments;
 use super::bound_value::Bound;
@@ -53,7 +53,8 @@ pub(crate) fn name_parameter(error: PgError, plan: &Plan, shown: bool) -> Mishap
     if !Meaning::of(&error.sqlstate).is_texts_fault() {
         return Mishap::Error(error);
     }
-    let wrong = ParameterError { parameter: name.to_owned(), message: error.message };
+    let (parameter, wording) = (Some(name.to_owned()), Wording::Server(error.sqlstate));
+    let wrong = ParameterError { parameter, message: error.message, wording };
     let mut problem = Problem::of_parameters(vec![wrong]);
     problem.sqlstate = Some(error.sqlstate);
     if shown {

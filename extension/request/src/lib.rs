@@ -24,6 +24,8 @@
 //!   moment tomorrow; [`recording`]: what was noted so far.
 //! - [`caching`]: what a route says of answers that are kept.
 //! - [`secrets`]: those of a request, by [`secrecy`], which no message shows.
+//! - [`wrong_parameters`]: all that is wrong with what a request has given, with [`blame`], which column a constraint is about, and [`refused`], what a
+//!   handler refuses.
 //! - [`later`]: answers that wait for rows. [`types`]: the extension's own types.
 //!
 //! As whom and in what it runs is the business of `session`. This crate knows no sockets, queues or lines: who calls says where it
@@ -34,6 +36,7 @@ pub mod apart;
 pub mod arguments;
 mod arms;
 pub mod author;
+mod blame;
 pub mod body;
 pub mod bound_value;
 pub mod caching;
@@ -76,6 +79,7 @@ pub mod reads;
 pub mod ready;
 pub mod receiver;
 pub mod recording;
+pub mod refused;
 pub mod relation;
 mod request_log;
 pub mod routes;

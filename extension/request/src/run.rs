@@ -36,7 +36,7 @@ use super::receiver::{Answer, Receiver};
 use super::recording::{self, Obstacle};
 use super::request_log::{Shown, Whose};
 use super::types::Types;
-use super::{grants, later, reads};
+use super::{grants, later, reads, refused};
 
 /// A request on its way through the endpoints.
 pub(crate) struct Job<'j, 'r> {
@@ -227,7 +227,7 @@ impl Job<'_, '_> {
         }
     }
 
-    fn problem_of(&self, error: &PgError) -> Problem {
+    pub(super) fn problem_of(&self, error: &PgError) -> Problem {
         let raised = Raised {
             sqlstate: error.sqlstate,
             message: &error.message,
@@ -292,6 +292,7 @@ impl Job<'_, '_> {
         grants::forget();
         called::forget();
         guard::forget_raised();
+        refused::take();
         if self.records {
             reads::begin(endpoint.registration.caching.as_ref());
             if !self.called && !self.identity.is_certain() {
@@ -327,11 +328,7 @@ impl Job<'_, '_> {
                     self.path_guards.iter_mut().for_each(|guard| guard.forget_plans());
                 }
                 self.name_memory(mishap);
-                if let Mishap::Problem(problem) = mishap
-                    && !problem.errors.is_empty()
-                {
-                    self.look_further(endpoint, path, problem);
-                }
+                self.tell_wrong(endpoint, path, mishap);
             }
             result
         }
@@ -453,6 +450,10 @@ impl Job<'_, '_> {
                     self.receiver.complete();
                 }
                 refuse_invalid(&self.receiver.answer);
+                if refused::is_any() {
+                    // Nothing of it is to stay.
+                    return;
+                }
                 self.guard.iter().for_each(Guard::refuse_outdated);
                 reads::tell(counters);
                 faults::panic_if_asked(|name| self.request.header(name), "in the request");
@@ -466,7 +467,8 @@ impl Job<'_, '_> {
         });
         match ran {
             // Asked for its id, a transaction gets one: those that share it would all be told the same.
-            Ok(()) if self.shown && leftovers::has_id() => Err(elsewhere()),
+            Ok(()) if self.shown && (leftovers::has_id() || refused::is_any()) => Err(elsewhere()),
+            Ok(()) if refused::is_any() => Err(Mishap::Problem(refused::problem())),
             Ok(()) if confirmation == Confirmation::Missing => {
                 // What the function has left to be answered later is not answered either.
                 later::take();

@@ -1,21 +1,25 @@
 //! All that is wrong with a request's parameters, told at once.
 //!
-//! The first value that cannot be converted fails the request's transaction. Then, and only then, each of the others is converted in a
-//! subtransaction of another one, of which nothing stays. It runs as the endpoint's role, as the request has.
+//! The first value that cannot be converted fails the request's transaction. Then, and only then, all are converted, each in a
+//! subtransaction of another one, of which nothing stays. It runs as the endpoint's role, as the request has. A row that a constraint has refused is
+//! of the parameter that is named as its column. The comment on the constraint or the domain is the message.
 
-use pg::guard::{Report, direct};
-use problem::{Meaning, ParameterError, Problem};
+use pg::guard::{PgError, Report, direct};
+use problem::{Meaning, ParameterError, Problem, Wording};
 use session::leftovers;
 use session::request_transaction::{self, Outside, Scope};
 use session::subtransaction::attempted;
 
 use super::arguments;
+use super::blame::{Blamed, blamed};
 use super::bound_value::{Bound, Value};
 use super::current::{self, PathParameter};
 use super::endpoint::{Endpoint, Plans};
 use super::error_context::ErrorContext;
 use super::given::bind;
 use super::inputs::{Argument, Input};
+use super::mishap::Mishap;
+use super::refused;
 use super::request_log::Shown;
 use super::run::Job;
 
@@ -38,12 +42,54 @@ fn given<'b, 'v>(
     places.zip(&bound.values).map(|(place, value)| (place, &arguments[place], value))
 }
 
+/// Whether an error may be about a parameter: a constraint has refused a row, or whoever has raised it for everybody names a column.
+fn may_blame(error: &PgError) -> bool {
+    let meaning = Meaning::of(&error.sqlstate);
+    let names_something = || error.more.as_deref().is_some_and(|more| more.names.iter().any(Option::is_some));
+    meaning.tells() && meaning.is_clients_fault() && names_something()
+}
+
+/// The argument that what is blamed means.
+fn meant<'a>(arguments: &'a [Argument], found: &Blamed) -> Option<&'a Argument> {
+    let named = |column: &String| arguments.iter().find(|argument| argument.name.as_ref() == Some(column));
+    let typed = |domain| arguments.iter().find(|argument| argument.type_oid == domain);
+    found.columns.iter().find_map(named).or_else(|| found.domain.and_then(typed))
+}
+
 impl Job<'_, '_> {
-    /// Tells what else is wrong with a request of which something is: its transaction is over.
+    /// Tells all that is wrong with what a request has given, as far as that is why it has failed. Its transaction is over.
     ///
     /// # Safety
     /// As for [`Job::run_once`], after it has failed.
-    pub(super) unsafe fn look_further(
+    pub(super) unsafe fn tell_wrong(
+        &mut self,
+        endpoint: &Endpoint,
+        path: &[PathParameter<'_>],
+        mishap: &mut Mishap,
+    ) {
+        let mut refused = refused::take();
+        match mishap {
+            Mishap::Problem(problem) if problem.status == 400 && !problem.errors.is_empty() => {
+                // SAFETY: by contract.
+                unsafe { self.look_further(endpoint, path, problem) }
+            }
+            Mishap::Error(error) if may_blame(error) || !refused.is_empty() => {
+                let mut problem = self.problem_of(error);
+                if problem.status < 500 {
+                    // SAFETY: by contract.
+                    refused.extend(unsafe { self.refused_by(endpoint, path, error) });
+                }
+                if problem.status < 500 && !refused.is_empty() {
+                    problem.errors = refused.into();
+                    *mishap = Mishap::Problem(problem);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Tells what else is wrong with a request of which something is.
+    unsafe fn look_further(
         &mut self,
         endpoint: &Endpoint,
         path: &[PathParameter<'_>],
@@ -53,22 +99,20 @@ impl Job<'_, '_> {
         let Ok(mut bound) = bind(&endpoint.plans, self.request, path) else { return };
         let mut wrong = std::mem::take(&mut bound.wrong);
         let arguments = function.arguments();
-        let is_known = |argument: &Argument| {
-            problem.errors.iter().any(|error| Some(error.parameter.as_str()) == argument.name.as_deref())
-        };
-        let others: Vec<_> = given(arguments, &bound)
-            .filter(|(_, argument, value)| !is_known(argument) && may_be_wrong(argument, value))
-            .collect();
-        if !others.is_empty() {
+        let doubtful: Vec<_> =
+            given(arguments, &bound).filter(|(_, argument, value)| may_be_wrong(argument, value)).collect();
+        if !doubtful.is_empty() {
             // SAFETY: by contract.
-            wrong.extend(unsafe { self.converted(endpoint, path, &others) });
+            wrong.extend(unsafe { self.converted(endpoint, path, &doubtful) });
         }
-        let place = |name: &str| {
-            let named = arguments.iter().position(|argument| argument.name.as_deref() == Some(name));
+        let place = |name: Option<&str>| {
+            let named = arguments.iter().position(|argument| argument.name.as_deref() == name);
             named.or_else(|| arguments.iter().position(|argument| argument.name.is_none()))
         };
+        // Those that were known come last: what was found now has the words for people.
         let known = std::mem::take(&mut problem.errors).into_vec();
-        wrong.extend(known.into_iter().map(|error| (place(&error.parameter).unwrap_or_default(), error)));
+        let known = known.into_iter();
+        wrong.extend(known.map(|error| (place(error.parameter.as_deref()).unwrap_or_default(), error)));
         wrong.sort_by_key(|(place, _)| *place);
         wrong.dedup_by_key(|(place, _)| *place);
         let all = Problem::of_parameters(wrong.into_iter().map(|(_, error)| error).collect());
@@ -82,35 +126,77 @@ impl Job<'_, '_> {
         path: &[PathParameter<'_>],
         values: &[(usize, &Argument, &Value<'_>)],
     ) -> Vec<(usize, ParameterError)> {
+        let (request, types) = (self.request, self.types);
+        let mut wrong = Vec::new();
+        // SAFETY: by contract.
+        unsafe {
+            self.in_another(endpoint, path, |context| {
+                for (place, argument, value) in values {
+                    let convert =
+                        || direct(|| arguments::convert_checked(argument, value, Some(request), types));
+                    // A cancel, or what comes of the server, ends it.
+                    let looked = context.guarded(|| attempted(convert).map(|_| ()));
+                    match looked {
+                        Ok(Err(error)) if Meaning::of(&error.sqlstate).is_texts_fault() => {
+                            let found = if argument.is_domain {
+                                context.guarded(|| blamed(&error, Some(argument.type_oid)))
+                            } else {
+                                Ok(Blamed::default())
+                            };
+                            let Ok(found) = found else { break };
+                            wrong.push((*place, worded(argument.name.as_deref(), error, found.comment)));
+                        }
+                        Ok(_) => {}
+                        Err(_) => break,
+                    }
+                }
+            });
+        }
+        wrong
+    }
+
+    /// The part of an error that is about a parameter, or for people; none if it has neither.
+    unsafe fn refused_by(
+        &mut self,
+        endpoint: &Endpoint,
+        path: &[PathParameter<'_>],
+        error: &PgError,
+    ) -> Option<ParameterError> {
+        let mut found = None;
+        // SAFETY: by contract.
+        unsafe {
+            self.in_another(endpoint, path, |context| {
+                found = context.guarded(|| blamed(error, None)).ok();
+            });
+        }
+        let found = found?;
+        let arguments = match &endpoint.plans {
+            Plans::Made { function: Some(function), .. } => function.arguments(),
+            _ => &[],
+        };
+        let parameter = meant(arguments, &found).and_then(|argument| argument.name.as_deref());
+        let says = parameter.is_some() || found.comment.is_some();
+        says.then(|| worded(parameter, error.clone(), found.comment))
+    }
+
+    /// Works in another transaction than the request's, which is over, as its endpoint's role. Nothing of it stays.
+    unsafe fn in_another(
+        &mut self,
+        endpoint: &Endpoint,
+        path: &[PathParameter<'_>],
+        work: impl FnOnce(&ErrorContext<'_>),
+    ) {
         let (request, types, role) = (self.request, self.types, endpoint.registration.role);
         let context = ErrorContext { what: &Shown(request), report: Report::Quiet };
         let scope = if self.scope == Scope::Shared { Scope::Own { read_only: true } } else { self.scope };
-        // SAFETY: inside the transaction of the caller.
-        let outside = matches!(scope, Scope::Nested { .. }).then(|| unsafe { Outside::now() });
-        let mut wrong = Vec::new();
         // SAFETY: by contract: outside of a transaction, or in the caller's. What has begun is ended.
         unsafe {
+            let outside = matches!(scope, Scope::Nested { .. }).then(|| Outside::now());
             let begun = context.guarded(|| {
                 request_transaction::begin(scope, role);
             });
             if begun.is_ok() {
-                current::with(request, path, self.client, types, || {
-                    for (place, argument, value) in values {
-                        let convert =
-                            || direct(|| arguments::convert_checked(argument, value, Some(request), types));
-                        // A cancel, or what comes of the server, ends it.
-                        let looked = context.guarded(|| attempted(convert).map(|_| ()));
-                        match looked {
-                            Ok(Ok(())) => {}
-                            Ok(Err(error)) if Meaning::of(&error.sqlstate).is_texts_fault() => {
-                                let parameter = argument.name.clone().unwrap_or_else(|| "body".to_owned());
-                                wrong.push((*place, ParameterError { parameter, message: error.message }));
-                            }
-                            Ok(Err(_)) => {}
-                            Err(_) => break,
-                        }
-                    }
-                });
+                current::with(request, path, self.client, types, || work(&context));
             }
             current::clear();
             match outside {
@@ -118,6 +204,20 @@ impl Job<'_, '_> {
                 None => leftovers::abort(),
             }
         }
-        wrong
+    }
+}
+
+/// An error of a parameter, in the words of the application if it has some.
+fn worded(parameter: Option<&str>, error: PgError, comment: Option<String>) -> ParameterError {
+    let parameter = parameter.map(str::to_owned);
+    match comment {
+        Some(message) => ParameterError { parameter, message, wording: Wording::Application },
+        // A message that somebody raises is for people.
+        None if matches!(&error.sqlstate[..2], b"P0" | b"PT") => {
+            ParameterError { parameter, message: error.message, wording: Wording::Application }
+        }
+        None => {
+            ParameterError { parameter, message: error.message, wording: Wording::Server(error.sqlstate) }
+        }
     }
 }
