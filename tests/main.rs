@@ -39,6 +39,7 @@ mod together {
     mod errors;
     mod example;
     mod extremes;
+    mod forms;
     mod guarded_writes;
     mod guards;
     mod handler_arms;

@@ -9,6 +9,9 @@ alter table http.route add column is_page boolean not null default false;
 comment on table http.route is 'Routes and pages; change them by http.route() and http.unroute(), http.page() and http.unpage()';
 comment on column http.route.is_page is
   'Whether it answers those alone who prefer HTML, where a route has the same method and pattern; without one it answers everybody';
+alter table http.route add column form_page text;
+comment on column http.route.form_page is
+  'The path of the page that is shown again where a form is refused, with parameters of the pattern; null if it is no form''s';
 alter table http.route drop constraint route_pkey;
 alter table http.route add primary key (method, pattern, is_page);
 
@@ -58,6 +61,57 @@ comment on function http.invalid(text, text) is
   'Refuses a parameter of the current request, or without a name the whole, with a message for people. The function goes on; at its end nothing of it is kept'
 ;
 
+create function http.form_sent(form text default null) returns boolean
+language c stable parallel restricted
+as 'MODULE_PATHNAME', 'howdah_form_sent';
+comment on function http.form_sent(text) is 'Whether the page that runs is shown because its form was sent and refused';
+
+create function http.typed(name text, otherwise text default null, form text default null) returns text
+language c stable parallel restricted
+as 'MODULE_PATHNAME', 'howdah_typed';
+comment on function http.typed(text, text, text) is
+  'The text that was typed in a field if its form was sent, also where it is empty; otherwise the second'
+;
+create function http.typed(name text, otherwise anyelement, form text default null) returns text
+language c stable parallel restricted
+as 'MODULE_PATHNAME', 'howdah_typed';
+comment on function http.typed(text, anyelement, text) is 'The same for a value of any type, as text';
+
+create function http.form_error(name text default null, form text default null) returns text
+language c stable parallel restricted
+as 'MODULE_PATHNAME', 'howdah_form_error';
+comment on function http.form_error(text, text) is
+  'The error of a field, or without a name the one that is of no field, in words for people; null if there is none'
+;
+create function http.form_errors(form text default null) returns table (parameter text, message text)
+language c stable parallel restricted
+as 'MODULE_PATHNAME', 'howdah_form_errors';
+comment on function http.form_errors(text) is 'All errors of a form that was sent, in order';
+
+create function http.field(
+  name text, label text default null, value text default null, type text default null, choices text[] default null,
+  hint text default null, form text default null)
+returns http.html
+language c stable parallel restricted
+as 'MODULE_PATHNAME', 'howdah_field';
+comment on function http.field(text, text, text, text, text[], text, text) is
+  'A field of a form as HTML: label, control, hint and error, with the text that was typed, and with the rules of the argument that it fills'
+;
+create function http.field(
+  name text, label text, value anyelement, type text default null, choices text[] default null, hint text default null,
+  form text default null)
+returns http.html
+language c stable parallel restricted
+as 'MODULE_PATHNAME', 'howdah_field';
+comment on function http.field(text, text, anyelement, text, text[], text, text) is 'The same with a value of any type';
+
+create function http.form(method text, pattern text, page text default null) returns void
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_form';
+comment on function http.form(text, text, text) is
+  'Has a route that refuses what was typed answer browsers with the page of its form, filled in as it was sent; without a page it no longer does'
+;
+
 create function http.guard(
   prefix text, function text, role text default 'howdah_web', search_path text default http.registration_path())
 returns void
@@ -72,11 +126,11 @@ as 'MODULE_PATHNAME', 'howdah_unguard';
 comment on function http.unguard(text) is 'Removes a guard; false if there is none';
 
 revoke all on function
-  http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean),
+  http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean), http.form(text, text, text),
   http.guard(text, text, text, text), http.unguard(text)
 from public;
 grant execute on function
-  http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean),
+  http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean), http.form(text, text, text),
   http.guard(text, text, text, text), http.unguard(text)
 to howdah_admin;
 grant select on http.guarded to howdah_admin;
@@ -86,7 +140,7 @@ declare
 begin
   for app in select a.* from deploy.application a loop
     execute pg_catalog.format(
-      'grant execute on function http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean), http.guard(text, text, text, text), http.unguard(text) to %s', app.owner);
+      'grant execute on function http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean), http.form(text, text, text), http.guard(text, text, text, text), http.unguard(text) to %s', app.owner);
   end loop;
 end
 $body$;
@@ -827,7 +881,7 @@ begin
     case when current_setting('server_version_num')::integer >= 160000 then ' with inherit false, set true' end);
   execute format(
     'grant execute on function http.route(text, text, text, text, text), http.unroute(text, text), http.validate(text, text, boolean),
-     http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean), http.guard(text, text, text, text), http.unguard(text), http.cache(text, text, text[], integer, interval), http.cache_clear(text), http.registration_path(),
+     http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean), http.form(text, text, text), http.guard(text, text, text, text), http.unguard(text), http.cache(text, text, text[], integer, interval), http.cache_clear(text), http.registration_path(),
      http.call(text, text, http.header[], bytea, text),
      job.define(text, text, text, integer, interval, interval, interval, integer, double precision, text, integer, text, interval, interval, text),
      job.schedule(text, text, text, jsonb, interval, timestamptz, text, text, interval, integer, boolean, text) to %I', owner_of);
@@ -863,7 +917,7 @@ set search_path = pg_catalog, pg_temp
 as $body$
   -- A page is a row among the routes.
   select case when registration.type in ('route', 'page') then (
-      select md5(concat_ws(' ', r.function, r.role, r.search_path, r.validates, r.vary, r.max_entries, r.max_age, case when r.takes_other_sites then 'other sites' end)) from http.route r
+      select md5(concat_ws(' ', r.function, r.role, r.search_path, r.validates, r.vary, r.max_entries, r.max_age, case when r.takes_other_sites then 'other sites' end, r.form_page)) from http.route r
       where r.method = registration.names[1] and r.pattern = registration.names[2] and r.is_page = (registration.type = 'page'))
     when registration.type = 'handler' then (
       select md5(concat_ws(' ', h.statement, h.priority, h.role, h.search_path)) from http.handler h where h.name = registration.names[1])

@@ -6,7 +6,7 @@ use fastrand::Rng;
 use howdah_tests::application::Application;
 
 #[path = "../../crates/pages/tests/browser.rs"]
-mod browser;
+pub(crate) mod browser;
 
 use browser::{Seen, seen, shape};
 

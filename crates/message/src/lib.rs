@@ -36,4 +36,4 @@ pub mod response;
 
 pub use layout::Malformed;
 pub use request::{Request, RequestBuilder, RequestLine, Scheme, Version, is_personal};
-pub use response::{Response, ResponseBuilder, vary_by, with_header};
+pub use response::{Response, ResponseBuilder, set_status, vary_by, with_header};

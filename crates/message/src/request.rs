@@ -420,11 +420,16 @@ impl<'a> Request<'a> {
     /// The message of the request by which its client would read what this one is to change: a GET of the same, without what is said of a
     /// body and without conditions.
     pub fn to_read(&self) -> Vec<u8> {
+        self.to_read_at(self.raw_path(), self.path(), self.query_string())
+    }
+
+    /// The same at another path, as it is sent and percent-decoded, with this query string.
+    pub fn to_read_at(&self, raw_path: &str, path: &str, query_string: &str) -> Vec<u8> {
         let line = RequestLine {
             method: "GET",
-            raw_path: self.raw_path(),
-            path: self.path(),
-            query_string: self.query_string(),
+            raw_path,
+            path,
+            query_string,
             authority: self.authority(),
             client: self.client(),
             scheme: self.scheme(),

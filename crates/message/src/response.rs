@@ -135,6 +135,13 @@ pub fn with_header(response: &[u8], name: impl AsRef<[u8]>, value: impl AsRef<[u
     added().unwrap_or_else(|| response.to_vec())
 }
 
+/// A response with another status; as it was if no response can have that status, or it is none.
+pub fn set_status(response: &mut [u8], status: u16) {
+    if (200..=599).contains(&status) && response.len() >= FIXED {
+        put_u16(response, 0, status);
+    }
+}
+
 /// Has a response say that it depends on this header of the request, by its name in lower case, beside what it says already.
 ///
 /// ```

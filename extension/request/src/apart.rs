@@ -40,6 +40,7 @@ impl Callee {
                 search_path,
                 validates: false,
                 caching: None,
+                form_page: None,
                 takes_other_sites: false,
                 by_accept: false,
             }),

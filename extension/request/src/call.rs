@@ -14,12 +14,14 @@ use session::leftovers::give_up_opened;
 use session::request_transaction::{Scope, check_constraints};
 
 pub use super::current::take_endpoint;
+use super::form_again::Answering;
+use super::forms::FormContext;
 use super::open::OpenPlans;
 use super::reads::{self, Named};
 use super::receiver::Receiver;
 use super::run::Job;
 use super::table::{NoTable, Table};
-use super::{called, current, grants, later, path_guards, proxies, stored_body};
+use super::{called, current, grants, later, proxies, stored_body};
 
 thread_local! {
     /// Whether this session has the callbacks and hooks that a worker has from its start.
@@ -70,10 +72,11 @@ unsafe fn run(request: &Request<'_>, records: bool) -> Vec<u8> {
         // SAFETY: by contract; an error unwinds.
         unsafe { pg::guard::direct(|| check_constraints()) };
     }
+    let Table { types, endpoints, handlers, routes, guards, .. } = &mut table;
     let mut receiver = Receiver::new();
-    let job = Job {
+    let mut job = Job {
         request,
-        types: &table.types,
+        types,
         identity: &mut Identity::default(),
         open: &mut OpenPlans::default(),
         receiver: &mut receiver,
@@ -87,13 +90,14 @@ unsafe fn run(request: &Request<'_>, records: bool) -> Vec<u8> {
         records,
         keeps: false,
         called: true,
-        path_guards: path_guards::of_path(&mut table.guards, request.path()),
+        path_guards: Vec::new(),
+        form: FormContext::default(),
     };
     // What the caller has in the session, and has put off, is the caller's.
     let _running = Running::begin();
-    let handlers = table.handlers.clone();
+    let answering = Answering { endpoints, handlers: handlers.clone(), routes, guards };
     // SAFETY: by contract.
-    let answer = || unsafe { job.answer(&mut table.endpoints, handlers, &table.routes, |_| ()) };
+    let answer = || unsafe { job.answer_or_show_again(answering, |_| ()) };
     let answered = if read_only { as_final_triggers(answer) } else { deferred::initially(answer) };
     // SAFETY: inside the transaction, after the request's subtransaction.
     unsafe { give_up_opened() };

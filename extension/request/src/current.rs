@@ -9,6 +9,7 @@ use message::{Request, Scheme};
 use pg::text::c_string;
 use session::authority;
 
+use super::forms::FormContext;
 use super::types::Types;
 
 /// A path parameter: name and value.
@@ -21,6 +22,7 @@ struct Current {
     path: *const [PathParameter<'static>],
     types: *const Types,
     client: Option<IpAddr>,
+    form: *const FormContext<'static>,
 }
 
 thread_local! {
@@ -34,12 +36,14 @@ pub fn with<T>(
     path: &[PathParameter<'_>],
     client: Option<IpAddr>,
     types: &Types,
+    form: &FormContext<'_>,
     work: impl FnOnce() -> T,
 ) -> T {
     // The cast changes the lifetime alone.
     #[allow(clippy::unnecessary_cast)]
     let path = std::ptr::from_ref(path) as *const [PathParameter<'static>];
-    CURRENT.set(Some(Current { request: std::ptr::from_ref(request).cast(), path, types, client }));
+    let form = std::ptr::from_ref(form).cast();
+    CURRENT.set(Some(Current { request: std::ptr::from_ref(request).cast(), path, types, client, form }));
     let result = work();
     clear();
     result
@@ -63,6 +67,15 @@ pub unsafe fn get<'a>() -> Option<(&'a Request<'a>, &'a Types)> {
     let current = visible()?;
     // SAFETY: `with` keeps both alive while they are set.
     unsafe { Some((&*current.request, &*current.types)) }
+}
+
+/// The forms that the current request sees, if one runs.
+///
+/// # Safety
+/// As of [`get`].
+pub unsafe fn forms<'a>() -> Option<FormContext<'a>> {
+    // SAFETY: `with` keeps it alive while it is set.
+    visible().map(|current| unsafe { *current.form })
 }
 
 /// The client's address: the peer's, or what a trusted proxy says.

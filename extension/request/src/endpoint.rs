@@ -98,6 +98,8 @@ pub(crate) struct Registration {
     pub caching: Option<Caching>,
     /// Whether it takes requests that may change something from pages of other sites.
     pub takes_other_sites: bool,
+    /// Where its form is shown again if it refuses a request: a path with parameters of its own; none if it is no form's.
+    pub form_page: Option<String>,
     /// Whether `Accept` decides between it and another: it is a page beside a route, or a route beside a page.
     pub by_accept: bool,
 }

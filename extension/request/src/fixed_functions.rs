@@ -81,7 +81,7 @@ unsafe fn is_plpgsql(language: Oid) -> bool {
 
 /// Whether a function is one of ours that takes a part of the request, and notes it.
 unsafe fn is_of_request(function: Oid) -> bool {
-    const NAMES: [&CStr; 7] = [
+    const NAMES: [&CStr; 10] = [
         c"header_value",
         c"cookie",
         c"query_value",
@@ -89,6 +89,10 @@ unsafe fn is_of_request(function: Oid) -> bool {
         c"path_value",
         c"is_given",
         c"url_with",
+        // Without a form that was sent they tell nothing.
+        c"form_sent",
+        c"form_error",
+        c"form_errors",
     ];
     // SAFETY: by contract.
     unsafe { is_one_of_ours(function, &NAMES) }
@@ -99,7 +103,8 @@ unsafe fn is_of_request(function: Oid) -> bool {
 /// # Safety
 /// Inside a guard and a transaction.
 pub(super) unsafe fn is_of_values(function: Oid) -> bool {
-    const NAMES: [&CStr; 6] = [c"html_of", c"text_of", c"attribute", c"format", c"url", c"url_with"];
+    const NAMES: [&CStr; 8] =
+        [c"html_of", c"text_of", c"attribute", c"format", c"url", c"url_with", c"field", c"typed"];
     // SAFETY: by contract.
     unsafe { is_one_of_ours(function, &NAMES) }
 }

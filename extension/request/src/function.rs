@@ -6,6 +6,7 @@ use std::ffi::{CString, c_void};
 use pg::guard::direct;
 use pg::text::string;
 use pg::version::may_execute;
+use pgrx::IntoDatum;
 use pgrx::pg_sys::{self, Datum, Oid};
 use session::temporary;
 
@@ -56,6 +57,15 @@ impl Function {
             pgrx::direct_function_call::<Oid>(pg_sys::regprocedurein, &[Some(Datum::from(text.as_ptr()))])
         }
         .unwrap_or(Oid::INVALID)
+    }
+
+    /// The same; none if there is none.
+    ///
+    /// # Safety
+    /// As of [`Function::look_up`].
+    pub(super) unsafe fn find(signature: &str) -> Option<Oid> {
+        // SAFETY: by contract; pgrx guards the call.
+        unsafe { pgrx::direct_function_call::<Oid>(pg_sys::to_regprocedure, &[signature.into_datum()]) }
     }
 
     /// The function of this oid.

@@ -8,7 +8,7 @@ use problem::{Meaning, ParameterError, Problem, Wording};
 use super::arguments;
 use super::bound_value::Bound;
 use super::current::PathParameter;
-use super::endpoint::Plans;
+use super::endpoint::{Endpoint, Plans};
 use super::mishap::Mishap;
 use super::params::{self, RequestSource};
 use super::plan::{Origin, Plan};
@@ -16,12 +16,12 @@ use super::types::Types;
 
 /// The values for the arguments of the endpoint's function, if it has one.
 pub(crate) fn bind<'b>(
-    plans: &Plans,
+    endpoint: &Endpoint,
     request: &'b Request<'_>,
     path: &'b [PathParameter<'_>],
 ) -> Result<Bound<'b>, Mishap> {
-    let Plans::Made { function: Some(function), .. } = plans else { return Ok(Bound::default()) };
-    arguments::bind(function, request, path)
+    let Plans::Made { function: Some(function), .. } = &endpoint.plans else { return Ok(Bound::default()) };
+    arguments::bind(function, request, path, endpoint.registration.form_page.is_some())
         .map_err(|error| Mishap::Problem(Problem::new(error.status, error.detail)))
 }
 

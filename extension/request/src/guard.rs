@@ -21,6 +21,7 @@ use session::invalidations;
 
 use super::current::PathParameter;
 use super::endpoint::Endpoint;
+use super::forms::FormContext;
 use super::routes::Routes;
 
 /// What a write has to find.
@@ -38,6 +39,8 @@ pub(crate) struct Guard<'g> {
     pub(super) epoch: u64,
     /// Whether this is not the first try.
     pub again: bool,
+    /// The forms that it may show.
+    pub(super) form: FormContext<'g>,
 }
 
 impl<'g> Guard<'g> {
@@ -61,6 +64,7 @@ impl<'g> Guard<'g> {
             preconditions,
             epoch: 0,
             again: false,
+            form: FormContext { routes: Some(routes), page: read, sent: None },
         };
         if place == read {
             // One route for all methods.

@@ -46,7 +46,7 @@ impl Job<'_, '_> {
         let (role, search_path) = (endpoint.registration.role, endpoint.registration.search_path.clone());
         let request = Request::parse(&guard.message).map_err(unreadable)?;
         let mut job = self.beneath(&request, Access::ReadOnly);
-        job.preconditions = Some(Preconditions::default());
+        (job.preconditions, job.form) = (Some(Preconditions::default()), guard.form);
         // SAFETY: by contract; what is called raises through pgrx's guards.
         let answer = unsafe {
             let run = || identity::assumed(role, &search_path, || job.run_once(endpoint, &guard.path));

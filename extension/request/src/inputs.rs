@@ -18,6 +18,8 @@ pub struct Argument {
     pub input: Input,
     /// Whether its type is a domain: a null, and an array that is made here, must be checked.
     pub is_domain: bool,
+    /// Whether it is true or false.
+    pub is_boolean: bool,
     /// Whether an empty text is a value of its type, or of its elements' type.
     pub has_empty_text: bool,
     /// Whether its values are secrets.
@@ -128,6 +130,7 @@ pub(crate) unsafe fn arguments(
                     type_oid,
                     input: input(type_oid, types, keep),
                     is_domain: is_domain(type_oid),
+                    is_boolean: pg_sys::getBaseType(type_oid) == pg_sys::BOOLOID,
                     has_empty_text: has_empty_text(type_oid),
                     secrecy,
                 }

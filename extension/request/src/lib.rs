@@ -10,7 +10,7 @@
 //!   [`arms`], [`effects`] and [`shape`]: from it to a cached plan; [`standing`]: whether that still stands for the function; [`author`]: whether its owner
 //!   may answer for the route; [`ready`]: all of it together.
 //! - [`admission`]: whose code may run in a gateway; [`product_calls`]: which calls may cost the product of two lengths.
-//! - [`arguments`], [`bound_value`], [`json`] [`params`] and [`given`]: from the request to the plan's parameters; [`current`]: the request as SQL
+//! - [`sources`], [`arguments`], [`bound_value`], [`json`] [`params`] and [`given`]: from the request to the plan's parameters; [`current`]: the request as SQL
 //!   functions see it.
 //! - [`open`]: plans that stay open while requests share a transaction.
 //! - [`receiver`]: from the rows to the response, with [`rows`] and [`body`] where they become JSON, and [`headers`].
@@ -24,6 +24,8 @@
 //!   moment tomorrow; [`recording`]: what was noted so far.
 //! - [`caching`]: what a route says of answers that are kept.
 //! - [`secrets`]: those of a request, by [`secrecy`], which no message shows.
+//! - [`forms`]: forms, whose page is shown again where they refuse a request: [`form_again`], at its [`form_path`]; [`page_form`] and [`described_form`]: which rules their fields
+//!   have. [`other_job`]: a request by the means of another.
 //! - [`wrong_parameters`]: all that is wrong with what a request has given, with [`blame`], which column a constraint is about, and [`refused`], what a
 //!   handler refuses.
 //! - [`later`]: answers that wait for rows. [`types`]: the extension's own types.
@@ -44,11 +46,15 @@ pub mod call;
 pub mod called;
 pub mod check;
 pub mod current;
+pub mod described_form;
 mod effects;
 pub mod endpoint;
 mod error_context;
 mod execute;
 mod fixed_functions;
+mod form_again;
+mod form_path;
+pub mod forms;
 pub mod function;
 mod given;
 mod grants;
@@ -61,7 +67,9 @@ pub mod later;
 pub mod make_plan;
 mod mishap;
 pub mod open;
+mod other_job;
 mod other_site;
+mod page_form;
 pub mod params;
 pub mod path_guards;
 pub mod plan;
@@ -89,6 +97,7 @@ pub mod runner;
 pub mod secrecy;
 mod secrets;
 pub mod shape;
+pub mod sources;
 mod standing;
 mod stored_body;
 pub mod table;

@@ -26,7 +26,15 @@ pub(crate) fn mixed() -> Mishap {
     Mishap::Error(PgError { sqlstate: deployments::MIXED, ..PgError::default() })
 }
 
+/// The SQLSTATE of what an executor may do, and a gateway may not.
+const OF_GATEWAYS: [u8; 5] = *b"25006";
+
 /// Has an executor run what runs in a gateway now.
 pub(crate) fn elsewhere() -> Mishap {
-    Mishap::Error(PgError { sqlstate: *b"25006", ..PgError::default() })
+    Mishap::Error(PgError { sqlstate: OF_GATEWAYS, ..PgError::default() })
+}
+
+/// Has an executor run what has failed in a gateway.
+pub(crate) fn in_an_executor(problem: Problem) -> Problem {
+    Problem { sqlstate: Some(OF_GATEWAYS), ..problem }
 }

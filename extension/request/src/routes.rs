@@ -6,7 +6,9 @@ use form::accept::prefers_html;
 use message::Request;
 use router::{InsertError, Match, Params, Router};
 
-use super::endpoint::{Registration, Target};
+use super::endpoint::{Endpoint, Registration, Target};
+use super::form_path;
+use super::page_form::PageForm;
 
 /// Which endpoint answers, by its place.
 #[derive(Default)]
@@ -16,6 +18,8 @@ pub struct Routes {
     paired: HashMap<(String, String), usize>,
     /// The page beside the route at a place, as far as there are some.
     pages: Vec<Option<u32>>,
+    /// Forms, and at which place the page of each is: of a route, and beside it.
+    forms: Vec<(PageForm, Option<[usize; 2]>)>,
 }
 
 /// The answering side of a request, as far as the request itself tells.
@@ -66,6 +70,41 @@ impl Routes {
     pub(crate) fn read<'t, 'p>(&'t self, request: &Request<'p>) -> Option<(usize, Params<'t, 'p>)> {
         let Ok(Match::Found(found)) = self.router.lookup("GET", request.raw_path()) else { return None };
         Some((self.accepted(found.route, request), found.params))
+    }
+
+    /// Finds the forms among the endpoints, which have been added.
+    pub(crate) fn add_forms(&mut self, endpoints: &[Endpoint]) {
+        let forms = endpoints.iter().enumerate().filter_map(|(place, endpoint)| {
+            let registration = &endpoint.registration;
+            let form = PageForm::of(registration, place)?;
+            let path =
+                form_path::filled(registration.form_page.as_deref()?, |_| Some("a form's page".into()))?;
+            Some((form, self.pages_at(&path)))
+        });
+        self.forms = forms.collect();
+    }
+
+    /// The places of the route and of the page that answer GET at a path.
+    fn pages_at(&self, raw_path: &str) -> Option<[usize; 2]> {
+        let Ok(Match::Found(found)) = self.router.lookup("GET", raw_path) else { return None };
+        let route = found.route as usize;
+        Some([route, self.pages.get(route).copied().flatten().map_or(route, |page| page as usize)])
+    }
+
+    /// The forms whose page is at this place.
+    pub(crate) fn forms_of(&self, place: usize) -> impl Iterator<Item = &PageForm> {
+        let is_there = move |pages: &Option<[usize; 2]>| pages.is_some_and(|pages| pages.contains(&place));
+        self.forms.iter().filter(move |(_, pages)| is_there(pages)).map(|(form, _)| form)
+    }
+
+    /// The form of a pattern, or the one that answers a path.
+    pub(crate) fn form_named(&self, name: &str) -> Option<&PageForm> {
+        let mut forms = self.forms.iter().map(|(form, _)| form);
+        let answers = |form: &PageForm| {
+            let method = if form.method == "*" { "POST" } else { &form.method };
+            matches!(self.router.lookup(method, name), Ok(Match::Found(found)) if found.route as usize == form.place)
+        };
+        forms.clone().find(|form| form.pattern == name).or_else(|| forms.find(|form| answers(form)))
     }
 
     /// The methods that have a route where a request goes.

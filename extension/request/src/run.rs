@@ -23,6 +23,7 @@ use super::current::{self, PathParameter};
 use super::endpoint::{Endpoint, Plans};
 use super::error_context::ErrorContext;
 use super::execute::{CATALOG_TRIES, execute};
+use super::forms::FormContext;
 use super::function::Function;
 use super::given::{bind, name_parameter, parameters};
 use super::guard::Guard;
@@ -70,6 +71,8 @@ pub(crate) struct Job<'j, 'r> {
     pub called: bool,
     /// The functions that let it pass first, from the outer to the inner.
     pub path_guards: Vec<&'j mut Endpoint>,
+    /// The forms that it may show.
+    pub form: FormContext<'j>,
 }
 
 /// What a request gives an endpoint.
@@ -90,29 +93,6 @@ const DEADLOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// How often what was checked is done again because somebody else has changed it in between.
 const GUARDED_TRIES: u32 = 8;
-
-impl Job<'_, '_> {
-    /// Another request in the transaction of this one, in a subtransaction, as somebody else.
-    pub(super) fn beneath<'n, 'q>(&'n mut self, request: &'n Request<'q>, access: Access) -> Job<'n, 'q> {
-        Job {
-            request,
-            types: self.types,
-            identity: self.identity,
-            access,
-            scope: Scope::Nested { read_only: access == Access::ReadOnly },
-            shown: false,
-            client: self.client,
-            open: self.open,
-            receiver: self.receiver,
-            preconditions: None,
-            guard: None,
-            records: false,
-            keeps: false,
-            called: self.called,
-            path_guards: Vec::new(),
-        }
-    }
-}
 
 impl Job<'_, '_> {
     /// Runs an endpoint. What fails because of other transactions is tried once more.
@@ -384,7 +364,7 @@ impl Job<'_, '_> {
             if let Some(reason) = endpoint.reason() {
                 return Err(self.broken(endpoint, reason));
             }
-            let mut bound = bind(&endpoint.plans, self.request, path)?;
+            let mut bound = bind(endpoint, self.request, path)?;
             if !bound.wrong.is_empty() {
                 let wrong = std::mem::take(&mut bound.wrong).into_iter().map(|(_, error)| error);
                 return Err(Mishap::Problem(Problem::of_parameters(wrong.collect())));
@@ -434,7 +414,7 @@ impl Job<'_, '_> {
         self.receiver.validate(self.preconditions.as_ref(), outward, is_page);
         let mut source = RequestSource::new(self.request, self.types);
         let mut confirmation = Confirmation::Given;
-        let ran = current::with(self.request, path, self.client, self.types, || {
+        let ran = current::with(self.request, path, self.client, self.types, &self.form, || {
             let confirmation = &mut confirmation;
             // SAFETY: by contract; nothing here owns memory while PostgreSQL is called.
             let run = || unsafe {

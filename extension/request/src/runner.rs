@@ -11,12 +11,14 @@ use shared::workers::WorkerEntry;
 
 use super::caching::Caching;
 use super::endpoint::Endpoint;
+use super::form_again::Answering;
+use super::forms::FormContext;
 use super::open::OpenPlans;
 use super::receiver::Receiver;
 use super::request_log::log_request;
 use super::run::Job;
 use super::table::{self, Along, NoTable, Table};
-use super::{called, grants, path_guards, proxies, ready, stored_body};
+use super::{called, grants, proxies, ready, stored_body};
 
 /// Runs requests in this process.
 pub struct Runner {
@@ -337,7 +339,7 @@ impl Runner {
                 return Err(Problem::new(503, "howdah is not ready"));
             };
             let Table { types, endpoints, handlers, routes, guards, .. } = table;
-            let job = Job {
+            let mut job = Job {
                 request,
                 types,
                 identity: &mut self.identity,
@@ -352,9 +354,11 @@ impl Runner {
                 records: false,
                 keeps: false,
                 called: false,
-                path_guards: path_guards::of_path(guards, request.path()),
+                path_guards: Vec::new(),
+                form: FormContext::default(),
             };
-            job.answer(endpoints, handlers.clone(), routes, |number| {
+            let answering = Answering { endpoints, handlers: handlers.clone(), routes, guards };
+            job.answer_or_show_again(answering, |number| {
                 *counters = number;
                 self.entry.set_route(number);
             })

@@ -128,6 +128,7 @@ impl Table {
             }
             endpoints.push(endpoint(registration));
         }
+        router.add_forms(&endpoints);
         let handlers = routes..endpoints.len();
         let guards = guards.into_iter();
         let guards = guards.map(|(prefix, registered)| PathGuard { prefix, endpoint: guard(registered) });
@@ -239,7 +240,7 @@ fn owner_and_version(extension: Oid) -> (Oid, String) {
 
 fn routes(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Error> {
     let rows = client.select(
-        "select method, pattern, function, role::oid, search_path, owner, validates, vary, max_entries, max_age, takes_other_sites, is_page from http.route order by is_page, pattern, method",
+        "select method, pattern, function, role::oid, search_path, owner, validates, vary, max_entries, max_age, takes_other_sites, is_page, form_page from http.route order by is_page, pattern, method",
         None,
         &[],
     )?;
@@ -264,6 +265,7 @@ fn routes(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Error>
                 _ => None,
             },
             takes_other_sites: row.get::<bool>(11)?.unwrap_or_default(),
+            form_page: row.get::<String>(13)?,
             by_accept: false,
         })
     })
@@ -309,6 +311,7 @@ fn handlers(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Erro
             validates: false,
             caching: None,
             takes_other_sites: false,
+            form_page: None,
             by_accept: false,
         })
     })
@@ -337,6 +340,7 @@ fn guards(client: &SpiClient<'_>) -> Result<Vec<(String, Registration)>, pgrx::s
             validates: false,
             caching: None,
             takes_other_sites: false,
+            form_page: None,
             by_accept: false,
         };
         Ok((prefix, registration))

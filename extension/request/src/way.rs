@@ -11,6 +11,7 @@ use shared::routes::RouteCounters;
 use super::caching::LONGEST_KEPT;
 use super::current::PathParameter;
 use super::endpoint::Endpoint;
+use super::forms::FormContext;
 use super::guard::Guard;
 use super::other_site::refuse_from_elsewhere;
 use super::receiver::Answer;
@@ -67,7 +68,8 @@ impl Job<'_, '_> {
             self.prepare(&endpoints[place]);
         }
         let (endpoint, guard) = Guard::of(request, endpoints, place, routes);
-        let mut job = Job { guard, ..self };
+        let form = FormContext { routes: Some(routes), page: place, ..self.form };
+        let mut job = Job { guard, form, ..self };
         let answered = if takes_other_sites { Ok(()) } else { refuse_from_elsewhere(request) }
             // SAFETY: by contract.
             .and_then(|()| unsafe { job.run(endpoint, path) })

@@ -16,6 +16,7 @@ use super::bound_value::{Bound, Value};
 use super::current::{self, PathParameter};
 use super::endpoint::{Endpoint, Plans};
 use super::error_context::ErrorContext;
+use super::forms::FormContext;
 use super::given::bind;
 use super::inputs::{Argument, Input};
 use super::mishap::Mishap;
@@ -96,7 +97,7 @@ impl Job<'_, '_> {
         problem: &mut Problem,
     ) {
         let Plans::Made { function: Some(function), .. } = &endpoint.plans else { return };
-        let Ok(mut bound) = bind(&endpoint.plans, self.request, path) else { return };
+        let Ok(mut bound) = bind(endpoint, self.request, path) else { return };
         let mut wrong = std::mem::take(&mut bound.wrong);
         let arguments = function.arguments();
         let doubtful: Vec<_> =
@@ -196,7 +197,7 @@ impl Job<'_, '_> {
                 request_transaction::begin(scope, role);
             });
             if begun.is_ok() {
-                current::with(request, path, self.client, types, || work(&context));
+                current::with(request, path, self.client, types, &FormContext::default(), || work(&context));
             }
             current::clear();
             match outside {

@@ -15,6 +15,7 @@ create table http.route (
   check (max_age is null or max_entries is not null),
   takes_other_sites boolean not null default false,
   is_page boolean not null default false,
+  form_page text,
   primary key (method, pattern, is_page));
 comment on table http.route is 'Routes and pages; change them by http.route() and http.unroute(), http.page() and http.unpage()';
 comment on column http.route.method is 'GET, POST and so on, in upper case, or * for all others';
@@ -31,6 +32,8 @@ comment on column http.route.takes_other_sites is
   'Whether pages of other sites may send it requests other than GET and HEAD';
 comment on column http.route.is_page is
   'Whether it answers those alone who prefer HTML, where a route has the same method and pattern; without one it answers everybody';
+comment on column http.route.form_page is
+  'The path of the page that is shown again where a form is refused, with parameters of the pattern; null if it is no form''s';
 comment on column http.route.max_age is 'Seconds for which an answer is kept that depends on the time; null if it is not kept';
 
 create table http.handler (
@@ -151,6 +154,13 @@ as 'MODULE_PATHNAME', 'howdah_cross_site';
 comment on function http.cross_site(text, text, boolean) is
   'Lets a route take what pages of other sites send by another method than GET: a payment''s callback, a sign-in elsewhere';
 
+create function http.form(method text, pattern text, page text default null) returns void
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_form';
+comment on function http.form(text, text, text) is
+  'Has a route that refuses what was typed answer browsers with the page of its form, filled in as it was sent; without a page it no longer does'
+;
+
 create function http.guard(
   prefix text, function text, role text default 'howdah_web', search_path text default http.registration_path())
 returns void
@@ -210,7 +220,7 @@ comment on function http.unlisten(integer, text) is
 revoke all on function
   http.route(text, text, text, text, text), http.unroute(text, text), http.page(text, text, text, text, text), http.unpage(text, text),
   http.validate(text, text, boolean),
-  http.cross_site(text, text, boolean), http.guard(text, text, text, text), http.unguard(text),
+  http.cross_site(text, text, boolean), http.form(text, text, text), http.guard(text, text, text, text), http.unguard(text),
   http.cache(text, text, text[], integer, interval), http.cache_clear(text),
   http.handle(text, text, integer, text, text), http.unhandle(text),
   http.listen(integer, text, boolean, text, text), http.unlisten(integer, text),
@@ -219,7 +229,7 @@ from public;
 grant execute on function
   http.route(text, text, text, text, text), http.unroute(text, text), http.page(text, text, text, text, text), http.unpage(text, text),
   http.validate(text, text, boolean),
-  http.cross_site(text, text, boolean), http.guard(text, text, text, text), http.unguard(text),
+  http.cross_site(text, text, boolean), http.form(text, text, text), http.guard(text, text, text, text), http.unguard(text),
   http.cache(text, text, text[], integer, interval), http.cache_clear(text),
   http.handle(text, text, integer, text, text), http.unhandle(text),
   http.listen(integer, text, boolean, text, text), http.unlisten(integer, text), http.registration_path()

@@ -11,6 +11,7 @@ use pg::entry::{Call, sql_function};
 use pg::guard::direct;
 use pgrx::pg_sys::Datum;
 
+pub(super) use printing::piece;
 use printing::{PrintedValue, ROOM, pieces};
 
 sql_function!(

@@ -189,7 +189,7 @@ impl NewRoute<'_> {
     fn former(&self) -> (Option<String>, bool) {
         let found = rows_as_owner(
             "select coalesce(r.owner, ''), (r.function, r.role, r.search_path, r.validates, r.takes_other_sites, r.vary) = ($3, $4, $5, false, false, '{}'::text[])
-               and r.owner = $6 and r.max_entries is null and r.max_age is null
+               and r.owner = $6 and r.max_entries is null and r.max_age is null and r.form_page is null
              from http.route r where r.method = $1 and r.pattern = $2 and r.is_page = $7",
             &[
                 self.method.into(),
@@ -226,7 +226,7 @@ impl NewRoute<'_> {
              on conflict (method, pattern, is_page) do update
              set function = excluded.function, role = excluded.role, search_path = excluded.search_path,
                owner = excluded.owner, validates = false, vary = default, max_entries = null, max_age = null,
-               takes_other_sites = false
+               takes_other_sites = false, form_page = null
              where $7 or coalesce(r.owner, '') = $8 returning true",
             &[
                 self.method.into(),

@@ -8,9 +8,9 @@ use pg::entry::sql_function;
 use pg::guard::{PgError, direct, unwind};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use request::arguments::{body_has, coded_body};
 use request::bound_value::BindError;
 use request::read_inputs::{self, ReadInput};
+use request::sources::{body_has, coded_body};
 use request::{current, params, secrecy};
 
 /// Most fields that are read.

@@ -55,7 +55,7 @@ struct Printed {
 
 /// The text of an argument. Its bytes live as long as the memory of the call.
 #[derive(Clone, Copy)]
-pub(super) struct PrintedValue {
+pub(in super::super) struct PrintedValue {
     /// UTF-8, or the server's encoding, which is the same for us.
     pub bytes: &'static [u8],
     /// Whether it is HTML already.
@@ -86,6 +86,16 @@ pub(super) unsafe fn pieces(call: Call, first: usize, room: &mut Room) -> &[Prin
         // So many are written.
         std::slice::from_raw_parts(room.as_ptr().cast(), count)
     }
+}
+
+/// The text of one argument; none for null.
+///
+/// # Safety
+/// As of [`pieces`].
+pub(in super::super) unsafe fn piece(call: Call, place: usize) -> Option<PrintedValue> {
+    let value = call.argument(place)?;
+    // SAFETY: by contract; as many are kept as the call has arguments.
+    unsafe { Some(print(*(&raw const (*kept(call)).printed).cast::<Printed>().add(place), value)) }
 }
 
 unsafe fn print(printed: Printed, value: Datum) -> PrintedValue {

@@ -1,0 +1,4 @@
+//! Tests of fields.
+
+mod checks;
+mod html;
