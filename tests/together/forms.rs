@@ -420,3 +420,146 @@ fn a_page_that_cannot_be_shown_leaves_the_problem() {
         assert!(platform.log().contains(reason), "{reason}");
     }
 }
+
+#[test]
+fn one_argument_of_a_row_type_takes_all_fields() {
+    let platform = Platform::start();
+    platform.sql(
+        "create domain person as text not null check (value <> '');
+         create type order_form as (name person, day date, pieces int, code varchar(3), wants bool, pin http.secret, tags text[]);
+         create table ordered (name text);
+         grant insert on ordered to public;
+         create function order_it(f order_form, id int default 0) returns text language plpgsql as $$ begin
+           perform http.invalid('day', 'Too early.') where f.day < '2026-01-01';
+           insert into public.ordered values (f.name);
+           return concat_ws('|', id, f.name, f.day, f.pieces, f.code, f.wants, f.tags::text, length(f.pin)); end $$;
+         create function shows() returns http.html language sql stable return http.field('name') || http.field('day') || http.field('pieces')
+           || http.field('code') || http.field('wants') || http.field('pin') || http.field('tags', choices => array['a', 'b']);
+         create function counts(f order_form default null) returns text language sql stable as $$ select coalesce(f.pieces::text, 'none') $$;
+         select http.route('GET', '/order', 'shows'), http.route('POST', '/orders/{id}', 'order_it'), http.form('POST', '/orders/{id}', '/order'),
+           http.route('POST', '/plain', 'order_it'), http.route('GET', '/counts', 'counts')",
+    );
+    let good = "name=Ada&day=2026-11-30&pieces=3&code=abc&wants=true&tags=a&tags=b&pin=1234";
+    for path in ["/orders/7", "/plain"] {
+        let id = if path == "/plain" { "0" } else { "7" };
+        assert_eq!(
+            posted(&platform, path, good, BROWSER).text(),
+            format!("{id}|Ada|2026-11-30|3|abc|t|{{a,b}}|4")
+        );
+    }
+    // A checkbox that is not set is false in a form, and nothing elsewhere.
+    assert_eq!(posted(&platform, "/orders/7", "name=Ada&pieces=", BROWSER).text(), "7|Ada|f");
+    assert_eq!(posted(&platform, "/plain", "name=Ada&pieces=", BROWSER).text(), "0|Ada");
+    // All that is wrong, at its field, by form and by JSON.
+    let bad = "day=31.02.&pieces=many&code=abcd&pin=hunter2";
+    let (status, errors) = told(&platform, "/orders/7", bad);
+    assert_eq!(
+        (status, errors.keys().map(String::as_str).collect::<Vec<_>>()),
+        (400, vec!["code", "day", "name", "pieces"])
+    );
+    let html = posted(&platform, "/orders/7", bad, BROWSER).text();
+    let page = Page::of(&html);
+    assert_eq!(page.wrong(), errors.keys().cloned().collect(), "{html}");
+    assert!(html.contains("value=\"abcd\" maxlength=\"3\"") && html.contains("This is too long."), "{html}");
+    assert!(html.contains("name=\"name\" required") && !html.contains("hunter2"), "{html}");
+    assert_eq!(page.named("tags").count(), 2);
+    assert!(!platform.log().contains("hunter2"));
+    let json = |path: &str, body: Value| platform.post(path, "application/json", body.to_string().as_bytes());
+    let reply = json("/plain", json!({ "name": "", "pieces": 1.5, "code": "x", "day": [1] }));
+    let named: Vec<Value> =
+        reply.json()["errors"].as_array().unwrap().iter().map(|error| error["parameter"].clone()).collect();
+    assert_eq!((reply.status, json!(named)), (400, json!(["name", "day", "pieces"])), "{}", reply.text());
+    let reply = json("/orders/7", json!({ "name": "Ada", "day": "2025-01-01" }));
+    assert_eq!((reply.status, &reply.json()["errors"][0]["message"]), (422, &json!("Too early.")));
+    // By its own name it is a row as PostgreSQL writes it; without any of it, its default, or missing.
+    assert_eq!(json("/plain", json!({ "f": "(Ada,,5,,,,)", "pieces": 9 })).text(), "0|Ada|5");
+    assert_eq!(json("/plain", json!({ "other": 1 })).json()["errors"][0]["parameter"], "f");
+    assert_eq!(
+        (platform.get("/counts").text(), platform.get("/counts?pieces=4&name=a").text()),
+        ("none".into(), "4".into())
+    );
+    // Attributes that come, go and change their names, between two requests. A default of the type would forbid it.
+    platform.sql(
+        "drop function counts;
+         create function counts(f order_form) returns text language sql stable as $$ select coalesce(f.pieces::text, 'none') $$",
+    );
+    assert_eq!(platform.get("/counts?pieces=4&name=a").text(), "4");
+    platform.sql(
+        "alter type order_form add attribute more int, drop attribute day, alter attribute code type varchar(5)",
+    );
+    platform.sql(
+        "create or replace function order_it(f order_form, id int default 0) returns text language plpgsql as $$ begin
+           return concat_ws('|', f.name, f.code, f.more); end $$",
+    );
+    assert_eq!(posted(&platform, "/orders/7", "name=Ada&code=abcde&more=5", BROWSER).text(), "Ada|abcde|5");
+    platform.sql("alter type order_form rename attribute more to less");
+    assert_eq!(json("/counts", json!({})).status, 405);
+    assert_eq!(platform.get("/counts?less=x&name=a").json()["errors"][0]["parameter"], "less");
+    assert_eq!(platform.get("/counts?more=x&name=a&pieces=2").text(), "2");
+    assert_eq!(platform.count("ordered"), 5);
+}
+
+#[test]
+fn a_form_never_comes_back_without_a_word() {
+    let platform = Platform::start();
+    platform.sql(
+        "create domain zip as text check (value ~ '^[0-9]{5}$');
+         create table row (id int primary key, loaves int); insert into row values (1, 1), (2, 2);
+         grant select, update on row to howdah_web;
+         create function takes(name text, n int default 5, zip zip default null, note text default 'none', files http.file[] default null) returns text
+           language plpgsql as $$ begin
+             perform http.invalid('cart', 'The cart is empty.'), http.invalid(null, 'Not now.') where name = 'empty';
+             perform 1 / (n - 7);
+             return concat_ws('|', name, n, zip, note, cardinality(files)); end $$;
+         create function shows(page int default 1) returns http.html language sql stable return http.format('<i>%s</i><a href=\"%s\">next</a>page %s%s%s',
+           http.form_error(), http.url_with('page', page + 1), page, http.field('n'), http.field('files'));
+         create function misspelt() returns http.html language sql stable return http.field('nmae');
+         select http.route('GET', '/form', 'shows'), http.route('POST', '/takes', 'takes'), http.form('POST', '/takes', '/form'),
+           http.cache('GET', '/form'), http.validate('GET', '/form')",
+    );
+    let sent = |path: &str, fields: &str| posted(&platform, path, fields, BROWSER);
+    // An argument that has no field, names that are none, and the form as a whole; several at once.
+    let html = sent("/takes", "n=x").text();
+    assert!(
+        html.contains("<i>Name: Please fill in this field.</i>") && html.contains("This is no whole number."),
+        "{html}"
+    );
+    let reply = sent("/takes?page=3", "name=empty");
+    let html = reply.text();
+    assert!(html.contains("<i>The cart is empty. Not now.</i>"), "{html}");
+    // The page has the form's query, and its links lead to it.
+    assert!(html.contains("page 3") && html.contains("href=\"/form?page=4\""), "{html}");
+    assert_eq!(
+        (reply.status, reply.header("etag"), reply.header("cache-control")),
+        (422, None, Some("no-store"))
+    );
+    assert!(platform.get("/form?page=3").text().contains("href=\"?page=4\""));
+    // A field with a default may be left empty, whatever its type; one without has to be filled in by JSON, too.
+    assert_eq!(sent("/takes", "name=a&n=&zip=&note=").text(), "a|5|none");
+    for body in [json!({ "n": 1 }), json!({ "name": null }), json!({ "name": "" })] {
+        let reply = platform.post("/takes", "application/json", body.to_string().as_bytes());
+        assert_eq!(
+            (reply.status, &reply.json()["errors"][0]["message"]),
+            (400, &json!("is missing")),
+            "{body}"
+        );
+    }
+    // A program that asks for HTML gets its members back.
+    let headers = [("content-type", "application/json"), ("accept", "text/html")];
+    let reply = platform.connect().request("POST", "/takes", &headers, br#"{"name": "a", "n": "<x>"}"#);
+    assert!(reply.text().contains("value=\"&lt;x&gt;\""), "{}", reply.text());
+    assert!(
+        platform
+            .get("/form")
+            .text()
+            .contains("<input type=\"file\" id=\"field-files\" name=\"files\" multiple>")
+    );
+    // A mistake of the function is none of what was typed.
+    assert_eq!(sent("/takes", "name=a&n=7").header("content-type"), Some("application/problem+json"));
+    // A field that nobody takes is told when its page is made.
+    platform
+        .sql("select http.route('GET', '/misspelt', 'misspelt'), http.form('POST', '/takes', '/misspelt')");
+    assert_eq!(platform.get("/misspelt").status, 500);
+    assert!(platform.log().contains("the form POST /takes has no argument nmae"));
+    assert!(platform.log().contains("It has name, n, zip, note, files."));
+}

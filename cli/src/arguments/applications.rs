@@ -46,6 +46,9 @@ pub(crate) enum Addition {
         /// Its path, without the slash.
         #[arg(value_name = "NAME")]
         name: String,
+        /// With a form, and the function that takes it.
+        #[arg(long)]
+        form: bool,
         /// The folder of the application.
         #[arg(long, value_name = "FOLDER", default_value = ".")]
         app: PathBuf,

@@ -48,10 +48,10 @@ fn add(addition: &Addition) -> Result<()> {
             let (path, text) = additions::migration(&files, name).map_err(Failure::Said)?;
             write(app, &path, &text)
         }
-        Addition::Page { name, app } => {
+        Addition::Page { name, app, form } => {
             let files = target::read(app)?.files;
-            let page = additions::page(&files, name).map_err(Failure::Said)?;
-            for (path, text) in [&page.page, &page.test] {
+            let page = additions::page(&files, name, *form).map_err(Failure::Said)?;
+            for (path, text) in &page.files {
                 write(app, path, text)?;
             }
             let routes = app.join(ROUTES);
@@ -62,8 +62,8 @@ fn add(addition: &Addition) -> Result<()> {
             };
             let end = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
             let mut file = OpenOptions::new().create(true).append(true).open(&routes).map_err(unwritable)?;
-            file.write_all(format!("{end}{}", page.route).as_bytes()).map_err(unwritable)?;
-            say(&format!("  {}: {}", routes.display(), page.route.trim_end()));
+            file.write_all(format!("{end}{}", page.routes).as_bytes()).map_err(unwritable)?;
+            say(&format!("  {}: {}", routes.display(), page.routes.trim_end()));
             Ok(())
         }
     }

@@ -27,8 +27,6 @@ pub enum Check {
     Matches(String),
     /// One of these.
     OneOf(Vec<String>),
-    /// Not the empty text.
-    NotEmpty,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -217,7 +215,6 @@ fn comparison(tokens: &[Token]) -> Option<Check> {
         "<=" => Some(Check::Max { value: constant(right)?, is_exclusive: false }),
         "<" => Some(Check::Max { value: constant(right)?, is_exclusive: true }),
         "~" => Some(Check::Matches(constant(right)?)),
-        "<>" if constant(right)?.is_empty() => Some(Check::NotEmpty),
         "=" => any_of(right),
         _ => None,
     }

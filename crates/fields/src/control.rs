@@ -26,7 +26,7 @@ pub enum Control {
 }
 
 /// All names of kinds.
-const NAMES: [(&str, Control); 23] = [
+const NAMES: [(&str, Control); 22] = [
     ("text", Control::Input("text")),
     ("number", Control::Input("number")),
     ("range", Control::Input("range")),
@@ -49,7 +49,6 @@ const NAMES: [(&str, Control); 23] = [
     ("file", Control::File),
     ("password", Control::Password),
     ("hidden", Control::Hidden),
-    ("datetime", Control::Input("datetime-local")),
 ];
 
 /// The type of an argument, as far as it decides about its control.
@@ -159,7 +158,6 @@ pub(crate) fn autocomplete(name: &str) -> Option<&'static str> {
         "birthday" | "date_of_birth" => "bday",
         "username" => "username",
         "new_password" => "new-password",
-        "password" => "current-password",
         _ => return None,
     })
 }

@@ -221,7 +221,7 @@ impl FormField<'_> {
                 self.lengths(html);
                 if let Some(pattern) = pattern {
                     html.attribute("pattern", pattern);
-                    html.attribute("title", self.hint.unwrap_or(self.label));
+                    self.hint.iter().for_each(|hint| html.attribute("title", hint));
                 }
             }
             _ => {}

@@ -41,7 +41,6 @@ impl Rules {
             }
             Check::Matches(pattern) => self.pattern = pattern_of(&pattern).or(self.pattern.take()),
             Check::OneOf(values) => self.values = values,
-            Check::NotEmpty => self.required = true,
         }
     }
 }

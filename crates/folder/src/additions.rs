@@ -35,22 +35,20 @@ fn digits(path: &str) -> Option<usize> {
     Some(name.bytes().take_while(u8::is_ascii_digit).count())
 }
 
-/// A page, its route, a test.
+/// A page, its routes, a test; with a form the function that takes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Path and text of the page.
-    pub page: (String, String),
-    /// Path and text of the test.
-    pub test: (String, String),
-    /// The line that `routes.sql` gets.
-    pub route: String,
+    /// Paths and texts of its files: the page first.
+    pub files: Vec<(String, String)>,
+    /// The lines that `routes.sql` gets.
+    pub routes: String,
 }
 
-/// A page of this name, in the layout if the application has one.
+/// A page of this name, in the layout if the application has one; with a form, or without.
 ///
 /// # Errors
 /// What is wrong with the name.
-pub fn page(files: &BTreeMap<String, File>, name: &str) -> Result<Page, String> {
+pub fn page(files: &BTreeMap<String, File>, name: &str, has_form: bool) -> Result<Page, String> {
     let path = word(name, '-')?;
     let file = format!("pages/{path}.html");
     let function = ::pages::name_of(&file).map_err(|fault| fault.to_string())?.function;
@@ -60,6 +58,9 @@ pub fn page(files: &BTreeMap<String, File>, name: &str) -> Result<Page, String> 
     } else {
         format!("<!doctype html>\n<title>{path}</title>\n")
     };
+    if has_form {
+        return Ok(form(&path, &function, &around, file));
+    }
     let text = format!(
         "{{{{ -- The page /{path}. An argument takes the value of its name in the query, or in the route's path. }}}}
 {{{{ arguments: name text default 'world' }}}}
@@ -68,10 +69,67 @@ pub fn page(files: &BTreeMap<String, File>, name: &str) -> Result<Page, String> 
     );
     let test = format!("select status = 200 from http.call('GET', '/{path}');\n");
     Ok(Page {
-        page: (file, text),
-        test: (format!("tests/{function}.sql"), test),
-        route: format!("select http.route('GET', '/{path}', '{function}');\n"),
+        files: vec![(file, text), (format!("tests/{function}.sql"), test)],
+        routes: format!("select http.route('GET', '/{path}', '{function}');\n"),
     })
+}
+
+/// A page with a form, and the function that takes it.
+fn form(path: &str, function: &str, around: &str, file: String) -> Page {
+    let page = format!(
+        "{{{{ -- The form /{path}. Its fields have the rules of the arguments of {function}_sent, and show what is wrong. }}}}
+{around}<form method=\"post\" action=\"/{path}\">
+{{{{ http.form_error() }}}}
+{{{{ http.field('name', 'Your name') }}}}
+{{{{ http.field('day', 'Day') }}}}
+{{{{ http.field('note', 'Note', type => 'textarea') }}}}
+<button>Send</button>
+</form>
+{{{{ -- The one who has sent it. }}}}
+{{{{ if http.query_value('name') is not null }}}}<p>Thank you, {{{{ http.query_value('name') }}}}!</p>{{{{ end }}}}
+"
+    );
+    let taken = format!(
+        "-- Takes the form /{path}. An argument without a default has to be filled in.
+create function {function}_sent(name text, day date, note text default '') returns http.response language plpgsql as $$
+begin
+  -- Each that is refused is told at its field, and nothing is kept.
+  perform http.invalid('day', 'Choose a day from today on.') where day < current_date;
+  return http.redirect(http.url('/{path}', 'name', {function}_sent.name));
+end $$;
+"
+    );
+    let sent = |fields: &str| {
+        format!(
+            "from http.call('POST', '/{path}',
+  headers => array[http.header('Content-Type', 'application/x-www-form-urlencoded'), http.header('Accept', 'text/html')],
+  body => '{fields}')"
+        )
+    };
+    let test = format!(
+        "select status = 200 from http.call('GET', '/{path}');
+
+select status = 303 {};
+
+-- It comes back as it was sent.
+select status = 422 and convert_from(body, 'UTF8') like '%value=\"Ada\"%Choose a day from today on.%' {};
+",
+        sent("name=Ada&day=2999-12-31"),
+        sent("name=Ada&day=1999-12-31")
+    );
+    let routes = format!(
+        "select http.route('GET', '/{path}', '{function}'), http.route('POST', '/{path}', '{function}_sent');
+select http.form('POST', '/{path}', page => '/{path}');
+"
+    );
+    Page {
+        files: vec![
+            (file, page),
+            (format!("functions/{function}_sent.sql"), taken),
+            (format!("tests/{function}.sql"), test),
+        ],
+        routes,
+    }
 }
 
 /// A name in small letters, digits and this character, beginning with a letter.
@@ -116,21 +174,30 @@ mod tests {
             assert_eq!(migration(&files(known), name).map(|(path, _)| path), Ok(path.to_owned()));
         }
         for name in ["", "../x", "1", "x/y", "é", &"x".repeat(51)] {
-            assert!(migration(&files(&[]), name).is_err() && page(&files(&[]), name).is_err(), "{name}");
+            assert!(
+                migration(&files(&[]), name).is_err() && page(&files(&[]), name, false).is_err(),
+                "{name}"
+            );
         }
     }
 
     #[test]
     fn a_page_has_a_file_a_route_and_a_test_and_stands_in_the_layout() {
-        let one = page(&files(&[]), "order-list").unwrap();
-        assert_eq!(one.page.0, "pages/order-list.html");
-        assert_eq!(one.route, "select http.route('GET', '/order-list', 'order_list');\n");
-        assert_eq!(one.test.0, "tests/order_list.sql");
-        let framed = page(&files(&["pages/layout.html"]), "order-list").unwrap();
-        assert!(framed.page.1.contains("{{ layout: layout(title => 'order-list') }}"), "{}", framed.page.1);
-        for made in [one, framed] {
-            assert!(::pages::read(&made.page.0, &made.page.1).is_ok(), "{}", made.page.1);
+        let paths = |page: &Page| page.files.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>();
+        let one = page(&files(&[]), "order-list", false).unwrap();
+        assert_eq!(paths(&one), ["pages/order-list.html", "tests/order_list.sql"]);
+        assert_eq!(one.routes, "select http.route('GET', '/order-list', 'order_list');\n");
+        let framed = page(&files(&["pages/layout.html"]), "order-list", false).unwrap();
+        let form = page(&files(&["pages/layout.html"]), "order-list", true).unwrap();
+        assert_eq!(paths(&form)[1], "functions/order_list_sent.sql");
+        for framed in [&framed, &form] {
+            let text = &framed.files[0].1;
+            assert!(text.contains("{{ layout: layout(title => 'order-list') }}"), "{text}");
         }
-        assert!(page(&files(&[]), "select").is_err());
+        for made in [one, framed, form] {
+            let (path, text) = &made.files[0];
+            assert!(::pages::read(path, text).is_ok(), "{text}");
+        }
+        assert!(page(&files(&[]), "select", true).is_err());
     }
 }

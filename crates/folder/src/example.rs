@@ -29,9 +29,10 @@ name = "{name}"
 
 const MIGRATION: &str =
     "-- Runs once. What has been deployed stays as it is: the next change is a file of its own, 002-….sql.
+create domain short_text as varchar(60);
 create table entry (
   id integer generated always as identity primary key,
-  author text not null check (author <> ''),
+  author short_text not null,
   message text not null check (message <> ''),
   written_at timestamptz not null default now());
 
@@ -39,15 +40,35 @@ create table entry (
 grant select, insert on entry to howdah_web;
 ";
 
-const LAYOUT: &str = r#"{{ -- The frame around each page. }}
+const LAYOUT: &str = r#"{{ -- The frame around each page, with a style for elements that have no class. }}
 {{ arguments: title text, body http.html }}
 <!doctype html>
 <html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
+<head>
+<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{{ title }}</title>
+<style>
+:root { color-scheme: light dark; --accent: light-dark(#0b57d0, #a8c7fa); --line: light-dark(#8a8f98, #7d828c); --wrong: light-dark(#b3261e, #f2b8b5) }
+body { max-width: 40rem; margin: 2rem auto; padding: 0 1rem; font: 1.0625rem/1.6 system-ui, sans-serif }
+a { color: var(--accent) }
+h1 a { color: inherit; text-decoration: none }
+label { font-weight: 600 }
+input, textarea, select, button { font: inherit; border-radius: .5rem }
+input:not([type=checkbox], [type=radio]), textarea, select {
+  display: block; box-sizing: border-box; width: 100%; padding: .5rem .75rem; border: 1px solid var(--line); color: inherit; background: transparent
+}
+textarea { min-height: 6rem }
+fieldset { border: 1px solid var(--line); border-radius: .5rem }
+button { padding: .5rem 1.25rem; border: 0; color: Canvas; background: var(--accent); cursor: pointer }
+:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
+[aria-invalid] { border-color: var(--wrong) !important }
+.error { color: var(--wrong) }
+</style>
+</head>
+<body>
 <h1><a href="/">{{ title }}</a></h1>
-{{ body }}
+<main>{{ body }}</main>
+</body>
 </html>
 "#;
 
@@ -55,9 +76,9 @@ const ENTRIES: &str = r#"{{ -- The page. It is the function entries(page), which
 {{ arguments: page integer default 1 }}
 {{ layout: layout(title => '{name}') }}
 <form method="post" action="/entries">
-  <p><input name="author" placeholder="Your name" required>
-  <p><textarea name="message" placeholder="Your message" required></textarea>
-  <p><button>Sign</button>
+{{ http.field('author', 'Your name') }}
+{{ http.field('message', 'Your message', type => 'textarea') }}
+<button>Sign</button>
 </form>
 {{ for e in select * from entry order by id desc limit 20 offset greatest(args.page - 1, 0) * 20 }}
 {{ entry_line(e) }}
@@ -75,8 +96,8 @@ const ENTRY_LINE: &str = r#"{{ -- A part: a page that other pages call. }}
 "#;
 
 const ADD_ENTRY: &str =
-    "-- What the form sends. Arguments are bound by name; afterwards the browser gets the page again.
-create function add_entry(author text, message text) returns http.response language sql
+    "-- Takes the form. Arguments are bound by name; those without a default have to be filled in. Afterwards the browser gets the page again.
+create function add_entry(author short_text, message text) returns http.response language sql
 begin atomic
   insert into entry (author, message) values (add_entry.author, add_entry.message);
   select http.redirect('/entries');
@@ -86,9 +107,10 @@ end;
 const ROUTES: &str =
     "-- The routes that there shall be. One that is taken out here goes with the next deployment.
 -- try: curl localhost:9000/entries
-select http.route('GET', '/', 'entries');
-select http.route('GET', '/entries', 'entries');
+select http.route('GET', '/', 'entries'), http.route('GET', '/entries', 'entries');
 select http.route('POST', '/entries', 'add_entry');
+-- An entry that is refused comes back as this page, with what was typed, and with each error at its field.
+select http.form('POST', '/entries', page => '/entries');
 ";
 
 const TESTS: &str = r#"-- Runs in each deployment, inside its transaction, and is undone. What is not true, or raises an error, stops the deployment.
@@ -101,6 +123,12 @@ from http.call('POST', '/entries',
 
 select convert_from(body, 'UTF8') like '%<b>Ada</b>: &lt;b&gt;Hello&lt;/b&gt;%'
 from http.call('GET', '/entries');
+
+-- A browser gets the form again that was not filled in.
+select status = 422 and convert_from(body, 'UTF8') like '%value="Bob"%Please fill in this field.%'
+from http.call('POST', '/entries',
+  headers => array[http.header('Content-Type', 'application/x-www-form-urlencoded'), http.header('Accept', 'text/html')],
+  body => 'author=Bob&message=');
 "#;
 
 /// The data of a platform that is started here.
@@ -114,3 +142,27 @@ const README: &str = "# {name}
     howdah plan               # what would change in it
     howdah deploy             # all of it, or nothing
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_no_more_than_forty_lines_of_sql_and_html() {
+        let is_code = |path: &str| path.ends_with(".sql") || path.ends_with(".html");
+        let files =
+            files("guestbook").into_iter().filter(|(path, _)| is_code(path) && !path.starts_with("tests/"));
+        let mut lines = 0;
+        for (path, text) in files {
+            let mut is_style = false;
+            for line in text.lines() {
+                is_style |= line == "<style>";
+                let is_remark = line.is_empty() || line.starts_with("--") || line.starts_with("{{ --");
+                lines += usize::from(!is_style && !is_remark);
+                is_style &= line != "</style>";
+            }
+            assert!(!path.ends_with(".html") || ::pages::read(&path, &text).is_ok(), "{path}");
+        }
+        assert!(lines <= 45, "{lines}");
+    }
+}

@@ -154,12 +154,13 @@ impl Problem {
             (Some(parameter), message) => format!("parameter {parameter}: {message}"),
             (None, message) => message.to_owned(),
         });
-        let others = match errors.len() {
-            0 | 1 => String::new(),
-            2 => ", and one more parameter is wrong".to_owned(),
-            count => format!(", and {} more parameters are wrong", count - 1),
+        let first = first.unwrap_or_default();
+        let detail = match errors.len() {
+            0 | 1 => first,
+            2 => format!("{}, and one more parameter is wrong", first.trim_end_matches('.')),
+            count => format!("{}, and {} more parameters are wrong", first.trim_end_matches('.'), count - 1),
         };
-        Problem { errors: errors.into(), ..Problem::new(400, first.unwrap_or_default() + &others) }
+        Problem { errors: errors.into(), ..Problem::new(400, detail) }
     }
 
     /// Parameters that a handler has refused, in the order in which it has.

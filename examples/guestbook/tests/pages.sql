@@ -8,3 +8,9 @@ from http.call('POST', '/entries',
 
 select convert_from(body, 'UTF8') like '%<b>Ada</b>: &lt;b&gt;Hello&lt;/b&gt;%'
 from http.call('GET', '/entries');
+
+-- A browser gets the form again that was not filled in.
+select status = 422 and convert_from(body, 'UTF8') like '%value="Bob"%Please fill in this field.%'
+from http.call('POST', '/entries',
+  headers => array[http.header('Content-Type', 'application/x-www-form-urlencoded'), http.header('Accept', 'text/html')],
+  body => 'author=Bob&message=');

@@ -356,7 +356,7 @@ fn bind<'a>(plans: &Plans, arguments: &'a str) -> Result<Bound<'a>, PgError> {
 
 /// Says which argument it was whose value could not be converted.
 fn name_argument(mut error: PgError, plan: &Plan) -> PgError {
-    let Some(place) = arguments::failed_conversion() else { return error };
+    let Some((place, _)) = arguments::failed_conversion() else { return error };
     let name = plan.arguments.get(place).and_then(|argument| argument.name.as_deref());
     if let Some(name) = name
         && Meaning::of(&error.sqlstate).is_texts_fault()

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::ptr::null_mut;
 
 use form::File;
@@ -13,9 +13,9 @@ use pgrx::pg_sys::{self, Datum};
 use problem::{ParameterError, Wording};
 use session::log_rate;
 
-use super::bound_value::{BindError, Bound, Value};
+use super::bound_value::{ArgumentPlace, BindError, Bound, Value};
 use super::function::Function;
-use super::inputs::{Argument, Input, TypeInput};
+use super::inputs::{Argument, Attribute, Input, TypeInput};
 use super::json;
 use super::params;
 use super::secrets;
@@ -44,11 +44,16 @@ pub fn bind<'a>(
                 Ok(value) => value,
                 Err(Unread::Request(error)) => return Err(error),
                 Err(Unread::Parameter(message)) => {
-                    let (parameter, wording) = (argument.name.clone(), Wording::Server(*b"22P02"));
-                    bound.wrong.push((place, ParameterError { parameter, message, wording }));
+                    bound.wrong.push(((place, None), unread(argument, message)));
                     continue;
                 }
             }
+        };
+        let value = match value {
+            None if !argument.attributes.is_empty() => {
+                row(&mut source, place, argument, is_form, &mut bound.wrong)?
+            }
+            value => value,
         };
         match value {
             None | Some(Value::Empty) if function.has_default(place) => {}
@@ -58,12 +63,46 @@ pub fn bind<'a>(
             }
             None => {
                 let name = argument.name.as_deref().unwrap_or("without a name");
-                bound.wrong.push((place, ParameterError::missing(name)));
+                bound.wrong.push(((place, None), ParameterError::missing(name)));
             }
         }
     }
     secrets::note(arguments, &bound, Some(request));
     Ok(bound)
+}
+
+fn unread(argument: &Argument, message: String) -> ParameterError {
+    ParameterError { parameter: argument.name.clone(), message, wording: Wording::Server(*b"22P02") }
+}
+
+/// The row of an argument that the request has no value for, from the values of its attributes' names; none if it has none of these either.
+fn row<'a>(
+    source: &mut Source<'_, 'a>,
+    place: usize,
+    argument: &Argument,
+    is_form: bool,
+    wrong: &mut Vec<(ArgumentPlace, ParameterError)>,
+) -> Result<Option<Value<'a>>, BindError> {
+    let mut values = Vec::with_capacity(argument.attributes.len());
+    let mut is_there = false;
+    for (number, attribute) in argument.attributes.iter().enumerate() {
+        let attribute = &attribute.argument;
+        let found = match source.find(attribute) {
+            Ok(found) => found,
+            Err(Unread::Request(error)) => return Err(error),
+            Err(Unread::Parameter(message)) => {
+                wrong.push(((place, Some(number)), unread(attribute, message)));
+                Some(Value::Null)
+            }
+        };
+        is_there |= found.is_some();
+        let found = if is_form { source.filled_in(found, attribute, true) } else { found };
+        values.push(match found {
+            None | Some(Value::Empty) => Value::Null,
+            Some(value) => value,
+        });
+    }
+    Ok((is_there || is_form && source.has_form()).then_some(Value::Row(values)))
 }
 
 /// Finds a value for every argument in a JSON object: where no request is. One argument without a name takes the whole object.
@@ -121,11 +160,11 @@ fn body_text<'a>(request: &Request<'a>) -> Result<&'a str, BindError> {
 
 thread_local! {
     /// The argument that is being converted: what a conversion's error is about.
-    static CONVERTING: Cell<Option<usize>> = const { Cell::new(None) };
+    static CONVERTING: Cell<Option<ArgumentPlace>> = const { Cell::new(None) };
 }
 
 /// The place, among the given arguments, of the one whose conversion has failed. Clears it.
-pub(crate) fn failed_conversion() -> Option<usize> {
+pub(crate) fn failed_conversion() -> Option<ArgumentPlace> {
     log_rate::reads_clients_value(false);
     CONVERTING.take()
 }
@@ -146,7 +185,7 @@ pub(crate) unsafe fn convert(
         let list = pg::makeParamList(arguments.len() as c_int);
         log_rate::reads_clients_value(true);
         for (place, (argument, value)) in arguments.iter().zip(values).enumerate() {
-            CONVERTING.set(Some(place));
+            CONVERTING.set(Some((place, None)));
             let parameter = &mut *(*list).params.as_mut_ptr().add(place);
             parameter.ptype = argument.type_oid;
             parameter.pflags = pg_sys::PARAM_FLAG_CONST as u16;
@@ -174,9 +213,14 @@ pub(crate) unsafe fn convert_checked(
 ) -> Option<Datum> {
     // SAFETY: by contract.
     unsafe {
-        let converted = convert_one(&argument.input, value, request, types);
+        let converted = match value {
+            Value::Row(values) => Some(row_of(argument, values, request, types)),
+            value => convert_one(&argument.input, value, request, types),
+        };
         // Whatever the domain's own input function has not made.
-        if argument.is_domain && matches!(value, Value::Null | Value::Many(_) | Value::Files(_)) {
+        if argument.is_domain
+            && matches!(value, Value::Null | Value::Many(_) | Value::Files(_) | Value::Row(_))
+        {
             let (value, is_null) = (converted.unwrap_or(Datum::null()), converted.is_none());
             let memory = pg_sys::CurrentMemoryContext;
             pg_sys::domain_check(value, is_null, argument.type_oid, null_mut(), memory);
@@ -225,6 +269,53 @@ unsafe fn convert_one(
             ) => Some(input_text(input, text)),
             _ => params::raise_bad_text(),
         }
+    }
+}
+
+/// A row of an argument's type. An error after which the request is run again if the type is another by now.
+unsafe fn row_of(
+    argument: &Argument,
+    values: &[Value<'_>],
+    request: Option<&Request<'_>>,
+    types: &Types,
+) -> Datum {
+    // SAFETY: the contract of `convert`; the description is a copy, and both arrays have as many places as it has columns.
+    unsafe {
+        let description = pg_sys::lookup_rowtype_tupdesc_copy(pg_sys::getBaseType(argument.type_oid), -1);
+        let count = (*description).natts as usize;
+        let row = pg::palloc(count.max(1) * size_of::<Datum>()).cast::<Datum>();
+        let nulls = pg::palloc(count.max(1)).cast::<bool>();
+        for place in 0..count {
+            (*row.add(place), *nulls.add(place)) = (Datum::null(), true);
+        }
+        let live = (0..count).filter(|place| !pg::attribute(description, *place).attisdropped).count();
+        let is_same = |known: &Attribute| {
+            let now = (known.place < count).then(|| pg::attribute(description, known.place));
+            now.is_some_and(|now| {
+                let name = CStr::from_ptr(now.attname.data.as_ptr()).to_bytes();
+                (now.atttypid, now.atttypmod) == (known.argument.type_oid, known.argument.typmod)
+                    && known.argument.name.as_ref().is_some_and(|known| known.as_bytes() == name)
+            })
+        };
+        if live != argument.attributes.len() || !argument.attributes.iter().all(is_same) {
+            pg::guard::raise(pg::guard::PgError {
+                sqlstate: *b"42804",
+                message: "the type of an argument has other attributes by now".into(),
+                ..Default::default()
+            });
+        }
+        let before = CONVERTING.get();
+        for (number, (attribute, value)) in argument.attributes.iter().zip(values).enumerate() {
+            if let Some((place, _)) = before {
+                CONVERTING.set(Some((place, Some(number))));
+            }
+            if let Some(value) = convert_checked(&attribute.argument, value, request, types) {
+                (*row.add(attribute.place), *nulls.add(attribute.place)) = (value, false);
+            }
+        }
+        CONVERTING.set(before);
+        let tuple = pg_sys::heap_form_tuple(description, row, nulls);
+        pg_sys::HeapTupleHeaderGetDatum((*tuple).t_data)
     }
 }
 

@@ -24,6 +24,8 @@ pub enum Value<'a> {
     File(File<'a>),
     /// Several of the same name.
     Files(Vec<File<'a>>),
+    /// A row, of which each attribute has the value of its own name.
+    Row(Vec<Value<'a>>),
     /// The request itself.
     Request,
 }
@@ -51,6 +53,9 @@ pub struct Bound<'a> {
     pub values: Vec<Value<'a>>,
     /// Which arguments are given.
     pub given: u64,
-    /// Places of arguments that are missing, or whose values cannot be read, and what is wrong with them.
-    pub wrong: Vec<(usize, ParameterError)>,
+    /// Arguments that are missing, or whose values cannot be read, and what is wrong with them.
+    pub wrong: Vec<(ArgumentPlace, ParameterError)>,
 }
+
+/// The place of an argument, and of the attribute of its row, if it is that.
+pub type ArgumentPlace = (usize, Option<usize>);

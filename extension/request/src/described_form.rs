@@ -31,12 +31,26 @@ pub struct DescribedField {
 
 /// The fields of a form.
 #[derive(Debug, Default)]
-pub struct DescribedForm(Vec<DescribedField>);
+pub struct DescribedForm {
+    fields: Vec<DescribedField>,
+    /// Whether its function may read others: it takes the request, or all of the body.
+    takes_all: bool,
+}
 
 impl DescribedForm {
     /// The field of a name, if there is an argument of that name.
     pub fn field(&self, name: &str) -> Option<&DescribedField> {
-        self.0.iter().find(|field| field.name == name)
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// Whether a field of this name may be taken by the function.
+    pub fn takes(&self, name: &str) -> bool {
+        self.takes_all || self.fields.is_empty() || self.field(name).is_some()
+    }
+
+    /// The names of its fields, for an error.
+    pub fn names(&self) -> String {
+        self.fields.iter().map(|field| field.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -54,7 +68,7 @@ impl DescribedForm {
             settings_in_force::set_local(c"search_path", search_path);
             let function = Function::find(function).map(|oid| Function::of(oid, types));
             settings_in_force::set_local(c"search_path", settings_in_force::SAFE_PATH);
-            let found = function.map(|function| described(&function)).unwrap_or_default();
+            let found = function.map(|function| described(&function, types)).unwrap_or_default();
             pg_sys::AtEOXact_GUC(true, level);
             found
         };
@@ -115,22 +129,25 @@ fn levels(client: &SpiClient<'_>, types: Vec<Oid>) -> Result<Vec<Level>, pgrx::s
 ///
 /// # Safety
 /// Inside a transaction, with the safe search_path; errors unwind.
-unsafe fn described(function: &Function) -> DescribedForm {
-    let arguments = function.arguments();
-    let types = arguments.iter().map(|argument| argument.type_oid).collect();
-    let levels = Spi::connect(|client| levels(client, types))
+unsafe fn described(function: &Function, types: &Types) -> DescribedForm {
+    let arguments = function.arguments().iter().enumerate();
+    // An attribute may always be left empty, unless its domain says otherwise.
+    let fields = arguments.flat_map(|(place, argument)| {
+        argument
+            .leaves()
+            .map(move |(attribute, leaf)| (leaf, attribute.is_some() || function.has_default(place)))
+    });
+    let (oids, mut fields): (Vec<_>, Vec<_>) =
+        fields.map(|(leaf, has_default)| (leaf.type_oid, begun(leaf, has_default))).unzip();
+    let levels = Spi::connect(|client| levels(client, oids))
         .unwrap_or_else(|error| pgrx::error!("cannot look up the fields of a form: {error}"));
-    let mut fields: Vec<_> = arguments
-        .iter()
-        .enumerate()
-        .map(|(place, argument)| begun(argument, function.has_default(place)))
-        .collect();
     for level in levels {
         if let Some(field) = fields.get_mut(level.place) {
-            add(field, level);
+            add(field, level, types);
         }
     }
-    DescribedForm(fields)
+    let reads_body = function.arguments().iter().any(Argument::takes_body);
+    DescribedForm { fields, takes_all: reads_body || function.may_read_request() }
 }
 
 /// A field as an argument alone says.
@@ -140,12 +157,15 @@ fn begun(argument: &Argument, has_default: bool) -> DescribedField {
         Input::File | Input::Bytes(_) => TypeClass::File,
         _ => TypeClass::Text,
     };
-    let rules = Rules { required: !has_default && !argument.is_boolean, ..Rules::default() };
+    let mut rules = Rules { required: !has_default && !argument.is_boolean, ..Rules::default() };
+    if argument.typmod >= 0 {
+        bound_by_modifier(&mut rules, argument.typmod, argument.type_oid);
+    }
     DescribedField { name: argument.name.clone().unwrap_or_default(), class, is_array: false, rules }
 }
 
 /// Adds a level of its type, of which each is nearer to what is stored.
-fn add(field: &mut DescribedField, level: Level) {
+fn add(field: &mut DescribedField, level: Level, types: &Types) {
     let Level { oid, typmod, .. } = level;
     let is_array = field.is_array;
     field.is_array |= level.is_array;
@@ -155,7 +175,11 @@ fn add(field: &mut DescribedField, level: Level) {
         }
         field.rules.required |= level.is_needed && !is_array;
     } else if !level.is_array && field.class == TypeClass::Text {
-        field.class = if level.labels.is_empty() { class_of(oid) } else { TypeClass::Enum };
+        field.class = match class_of(oid) {
+            _ if oid == types.file => TypeClass::File,
+            TypeClass::Text if !level.labels.is_empty() => TypeClass::Enum,
+            class => class,
+        };
     }
     // A check of an array says nothing of its elements.
     if level.is_array {

@@ -62,6 +62,14 @@ impl Target {
         }
     }
 
+    /// The function as it is registered, if it is one.
+    pub(crate) fn function(&self) -> Option<&str> {
+        match self {
+            Target::Function { function, .. } => Some(function),
+            Target::Statement { .. } => None,
+        }
+    }
+
     /// Whether it is a page.
     pub(crate) fn is_page(&self) -> bool {
         matches!(self, Target::Function { is_page: true, .. })

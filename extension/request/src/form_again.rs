@@ -55,7 +55,7 @@ impl<'s> FormAgain<'s> {
         let value = |name: &str| parameters.get(name).map(|value| value.into_owned());
         let raw_path = filled(endpoint.registration.form_page.as_deref()?, value)?;
         let path = router::path::decode(&raw_path).ok()?;
-        Some(FormAgain { sent, message: request.to_read_at(&raw_path, &path, "") })
+        Some(FormAgain { sent, message: request.to_read_at(&raw_path, &path, request.query_string()) })
     }
 }
 

@@ -5,12 +5,12 @@
 
 use std::borrow::Cow;
 
-use form::{Field, Value as FieldValue};
 use message::Request;
 use problem::{ParameterError, Problem, Wording};
 use session::withheld;
 
 use super::endpoint::{Endpoint, Plans};
+use super::inputs::Argument;
 use super::page_form::PageForm;
 use super::routes::Routes;
 use super::secrecy::{Secrecy, is_named};
@@ -21,7 +21,7 @@ pub struct SentForm<'s> {
     request: &'s Request<'s>,
     /// The place of its route.
     place: usize,
-    /// Names and values of its fields, in order, without secrets and files.
+    /// Names and values of its fields, in order; secrets and files without value.
     fields: Vec<(Cow<'s, str>, Cow<'s, str>)>,
     /// Parameters that are wrong, in order.
     pub errors: Vec<ParameterError>,
@@ -56,6 +56,11 @@ pub enum NoForm {
 }
 
 impl<'f> FormContext<'f> {
+    /// Whether the page answers a form that was refused: at the form's address, not at its own.
+    pub fn is_sent(&self) -> bool {
+        self.sent.is_some()
+    }
+
     /// The form that a name means: a pattern, or a path that it answers. Without a name it is the only one of the page.
     pub fn meant(&self, name: Option<&str>) -> Result<MeantForm<'f>, NoForm> {
         let Some(routes) = self.routes else { return Ok(MeantForm::default()) };
@@ -80,9 +85,24 @@ impl<'f> FormContext<'f> {
 
 /// Whether a request was refused for what was typed: its form is shown again.
 fn is_of_form(problem: &Problem) -> bool {
-    let is_of_values = |code: &[u8; 5]| match code {
-        b"23502" | b"23503" | b"23505" | b"23514" | b"23P01" | b"P0001" => true,
-        _ => code.starts_with(b"22"),
+    // Of the values that are sent, and of rows made of them: other errors of the data are mistakes of the function.
+    let is_of_values = |code: &[u8; 5]| {
+        matches!(
+            code,
+            b"22001"
+                | b"22003"
+                | b"22007"
+                | b"22008"
+                | b"22021"
+                | b"22P02"
+                | b"22P05"
+                | b"23502"
+                | b"23503"
+                | b"23505"
+                | b"23514"
+                | b"23P01"
+                | b"P0001"
+        )
     };
     problem.status < 500
         && (!problem.errors.is_empty() || problem.sqlstate.as_ref().is_some_and(is_of_values))
@@ -105,11 +125,12 @@ impl<'s> SentForm<'s> {
         };
         let is_secret = |name: &str| {
             is_named(name)
-                || arguments.iter().any(|argument| {
+                || arguments.iter().flat_map(Argument::leaves).any(|(_, argument)| {
                     argument.secrecy != Secrecy::Open && argument.name.as_deref() == Some(name)
                 })
         };
-        let fields = fields(request).into_iter().filter(|(name, _)| !is_secret(name)).collect();
+        let mut fields = fields(request);
+        fields.iter_mut().filter(|(name, _)| is_secret(name)).for_each(|(_, text)| *text = Cow::Borrowed(""));
         let errors = problem
             .errors
             .iter()
@@ -127,9 +148,16 @@ impl<'s> SentForm<'s> {
         self.fields.iter().filter(move |(known, _)| known == name).map(|(_, value)| &**value)
     }
 
-    /// The error of a parameter, or without a name that of the form as a whole.
-    pub fn error(&self, name: Option<&str>) -> Option<&ParameterError> {
-        self.errors.iter().find(|error| error.parameter.as_deref() == name)
+    /// The error of a parameter.
+    pub fn error(&self, name: &str) -> Option<&ParameterError> {
+        self.errors.iter().find(|error| error.parameter.as_deref() == Some(name))
+    }
+
+    /// Errors of no field that was sent: of the form as a whole, and of what the form has no field for.
+    pub fn errors_elsewhere(&self) -> impl Iterator<Item = &ParameterError> {
+        self.errors.iter().filter(|error| {
+            error.parameter.as_deref().is_none_or(|name| !self.fields.iter().any(|(known, _)| known == name))
+        })
     }
 }
 
@@ -144,11 +172,7 @@ fn as_a_whole(problem: &Problem) -> ParameterError {
 
 /// The fields of a form in the body, and of the query string.
 fn fields<'s>(request: &'s Request<'s>) -> Vec<(Cow<'s, str>, Cow<'s, str>)> {
-    let text = |field: Field<'s>| match field.value {
-        FieldValue::Text(text) => Some((field.name, text)),
-        FieldValue::File(_) => None,
-    };
-    let mut fields: Vec<_> = sources::form_of(request).into_iter().filter_map(text).collect();
+    let mut fields = sources::texts_of(request);
     fields.extend(sources::query_of(request));
     fields
 }

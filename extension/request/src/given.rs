@@ -48,8 +48,10 @@ pub(crate) unsafe fn parameters(
 
 /// A value that cannot be converted is the client's fault, and which one it was helps.
 pub(crate) fn name_parameter(error: PgError, plan: &Plan, shown: bool) -> Mishap {
-    let Some(place) = arguments::failed_conversion() else { return error.into() };
-    let name = plan.arguments.get(place).and_then(|argument| argument.name.as_deref()).unwrap_or("body");
+    let Some((place, attribute)) = arguments::failed_conversion() else { return error.into() };
+    let argument = plan.arguments.get(place);
+    let attribute = argument.zip(attribute).map(|(argument, number)| &argument.attributes[number].argument);
+    let name = attribute.or(argument).and_then(|argument| argument.name.as_deref()).unwrap_or("body");
     if !Meaning::of(&error.sqlstate).is_texts_fault() {
         return Mishap::Error(error);
     }

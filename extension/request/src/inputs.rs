@@ -24,9 +24,34 @@ pub struct Argument {
     pub has_empty_text: bool,
     /// Whether its values are secrets.
     pub secrecy: Secrecy,
+    /// The modifier of its type, such as the length of `varchar(20)`, as an attribute has it; -1 for none.
+    pub typmod: i32,
+    /// The attributes of its type, if that is a row type: each takes the value of its own name where the argument has none.
+    pub attributes: Vec<Attribute>,
+}
+
+/// An attribute of a row type.
+#[derive(Clone, Debug)]
+pub struct Attribute {
+    /// Its place in the row, from 0.
+    pub place: usize,
+    /// It takes values as an argument does.
+    pub argument: Argument,
 }
 
 impl Argument {
+    /// Whether it takes values of this name: it has it, or an attribute of it has.
+    pub fn takes(&self, name: &str) -> bool {
+        let named = |argument: &Argument| argument.name.as_deref() == Some(name);
+        named(self) || self.attributes.iter().any(|attribute| named(&attribute.argument))
+    }
+
+    /// It, or its attributes if it has some.
+    pub(crate) fn leaves(&self) -> impl Iterator<Item = (Option<usize>, &Argument)> {
+        let own = std::iter::once((None, self));
+        own.chain(self.attributes.iter().enumerate().map(|(number, it)| (Some(number), &it.argument)))
+    }
+
     /// Whether it takes the whole body: it has no name, and a type that can.
     pub fn takes_body(&self) -> bool {
         self.name.is_none() && matches!(self.input, Input::Text | Input::Bytes(_) | Input::Json(_))
@@ -124,23 +149,64 @@ pub(crate) unsafe fn arguments(
             .map(|place| {
                 let name = if names.is_null() { String::new() } else { string(*names.add(place)) };
                 let type_oid = *kinds.add(place);
-                let secrecy = Secrecy::of(&name, type_oid, types);
                 Argument {
-                    name: (!name.is_empty()).then_some(name),
-                    type_oid,
-                    input: input(type_oid, types, keep),
-                    is_domain: is_domain(type_oid),
-                    is_boolean: pg_sys::getBaseType(type_oid) == pg_sys::BOOLOID,
-                    has_empty_text: has_empty_text(type_oid),
-                    secrecy,
+                    attributes: attributes(type_oid, types, keep),
+                    ..argument(name, type_oid, -1, types, keep)
                 }
             })
             .collect()
     }
 }
 
+/// An argument, or an attribute, without those of its own.
+unsafe fn argument(
+    name: String,
+    type_oid: Oid,
+    typmod: i32,
+    types: &Types,
+    keep: pg_sys::MemoryContext,
+) -> Argument {
+    // SAFETY: inside a transaction; the type exists.
+    unsafe {
+        let secrecy = Secrecy::of(&name, type_oid, types);
+        Argument {
+            name: (!name.is_empty()).then_some(name),
+            type_oid,
+            input: input(type_oid, typmod, types, keep),
+            is_domain: is_domain(type_oid),
+            is_boolean: pg_sys::getBaseType(type_oid) == pg_sys::BOOLOID,
+            has_empty_text: has_empty_text(type_oid),
+            secrecy,
+            typmod,
+            attributes: Vec::new(),
+        }
+    }
+}
+
+/// The attributes of a row type, or of a domain over one; none of those that have a meaning of their own.
+unsafe fn attributes(type_oid: Oid, types: &Types, keep: pg_sys::MemoryContext) -> Vec<Attribute> {
+    // SAFETY: inside a transaction; the type exists, and its description is a copy.
+    unsafe {
+        let base = pg_sys::getBaseType(type_oid);
+        let is_row = pg_sys::get_typtype(base) as u8 == pg_sys::TYPTYPE_COMPOSITE;
+        if !is_row || base == types.request || base == types.file {
+            return Vec::new();
+        }
+        let description = pg_sys::lookup_rowtype_tupdesc_copy(base, -1);
+        (0..(*description).natts as usize)
+            .map(|place| (place, pg::attribute(description, place)))
+            .filter(|(_, attribute)| !attribute.attisdropped)
+            .map(|(place, attribute)| {
+                let name = string(attribute.attname.data.as_ptr());
+                let argument = argument(name, attribute.atttypid, attribute.atttypmod, types, keep);
+                Attribute { place, argument }
+            })
+            .collect()
+    }
+}
+
 /// How text becomes a value of this type.
-unsafe fn input(type_oid: Oid, types: &Types, keep: pg_sys::MemoryContext) -> Input {
+unsafe fn input(type_oid: Oid, typmod: i32, types: &Types, keep: pg_sys::MemoryContext) -> Input {
     if type_oid == types.request {
         return Input::Request;
     }
@@ -150,27 +216,27 @@ unsafe fn input(type_oid: Oid, types: &Types, keep: pg_sys::MemoryContext) -> In
     // SAFETY: inside a transaction; the type of an argument exists.
     unsafe {
         match type_oid {
-            pg_sys::TEXTOID | pg_sys::VARCHAROID => return Input::Text,
-            pg_sys::BYTEAOID => return Input::Bytes(type_input(type_oid, keep)),
+            pg_sys::TEXTOID | pg_sys::VARCHAROID if typmod < 0 => return Input::Text,
+            pg_sys::BYTEAOID => return Input::Bytes(type_input(type_oid, -1, keep)),
             _ => {}
         }
         if matches!(pg_sys::getBaseType(type_oid), pg_sys::JSONOID | pg_sys::JSONBOID) {
-            return Input::Json(type_input(type_oid, keep));
+            return Input::Json(type_input(type_oid, -1, keep));
         }
         let element_type = pg_sys::get_base_element_type(type_oid);
         if element_type == Oid::INVALID {
-            return Input::Value(type_input(type_oid, keep));
+            return Input::Value(type_input(type_oid, typmod, keep));
         }
         let (mut length, mut by_value, mut align) = (0, false, 0);
         pg_sys::get_typlenbyvalalign(element_type, &mut length, &mut by_value, &mut align);
         Input::Array {
-            element: type_input(element_type, keep),
+            element: type_input(element_type, typmod, keep),
             element_type,
             length,
             by_value,
             align,
-            whole: type_input(type_oid, keep),
-            texts: is_written_as_texts(type_oid, element_type).then(|| type_input(CSTRING_ARRAY, keep)),
+            whole: type_input(type_oid, typmod, keep),
+            texts: is_written_as_texts(type_oid, element_type).then(|| type_input(CSTRING_ARRAY, -1, keep)),
         }
     }
 }
@@ -218,7 +284,7 @@ unsafe fn is_domain(type_oid: Oid) -> bool {
     unsafe { pg_sys::get_typtype(type_oid) as u8 == pg_sys::TYPTYPE_DOMAIN }
 }
 
-unsafe fn type_input(type_oid: Oid, keep: pg_sys::MemoryContext) -> TypeInput {
+unsafe fn type_input(type_oid: Oid, typmod: i32, keep: pg_sys::MemoryContext) -> TypeInput {
     // SAFETY: inside a transaction; the type exists. A type's input function may keep memory of its own
     // beside its FmgrInfo.
     unsafe {
@@ -229,6 +295,6 @@ unsafe fn type_input(type_oid: Oid, keep: pg_sys::MemoryContext) -> TypeInput {
         let epoch = pg_sys::MemoryContextAllocZero(keep, std::mem::size_of::<u64>()).cast::<u64>();
         *epoch = kept_domains::epoch();
         pg_sys::fmgr_info_cxt(function, info, pg::new_memory_in(keep, c"howdah input"));
-        TypeInput { function: info, epoch, parameter, typmod: -1 }
+        TypeInput { function: info, epoch, parameter, typmod }
     }
 }

@@ -35,6 +35,17 @@ pub fn value<'a>(member: &'a RawValue, input: &Input) -> Result<Value<'a>, BindE
     }
 }
 
+/// A member as the text of a field, or the texts of an array's elements; none for null.
+pub(super) fn texts<'a>(member: &'a RawValue) -> impl Iterator<Item = Cow<'a, str>> {
+    let elements =
+        if member.get().starts_with('[') { elements(member.get()).unwrap_or_default() } else { vec![member] };
+    elements.into_iter().filter_map(|element| match element.get().as_bytes()[0] {
+        b'n' => None,
+        b'"' => string(element.get()).ok(),
+        _ => Some(Cow::Borrowed(element.get())),
+    })
+}
+
 fn array(text: &str, element_type: pg_sys::Oid) -> Result<Value<'_>, BindError> {
     let elements = elements(text)?;
     let json = matches!(element_type, pg_sys::JSONOID | pg_sys::JSONBOID);

@@ -216,7 +216,7 @@ pub(crate) unsafe fn note_ends(
             blame(Obstacle::Transaction);
         }
         for (argument, value) in plan.arguments.iter().zip(&bound.values) {
-            if matches!(argument.input, Input::Request | Input::File) {
+            if matches!(argument.input, Input::Request | Input::File) || matches!(value, Value::Row(_)) {
                 blame(Obstacle::Request);
             } else if !means_one_thing(argument.type_oid, value) {
                 blame(Obstacle::Moment(argument.type_oid));

@@ -18,8 +18,8 @@ pub struct Routes {
     paired: HashMap<(String, String), usize>,
     /// The page beside the route at a place, as far as there are some.
     pages: Vec<Option<u32>>,
-    /// Forms, and at which place the page of each is: of a route, and beside it.
-    forms: Vec<(PageForm, Option<[usize; 2]>)>,
+    /// Forms, and the places of the endpoints that run the function of its page.
+    forms: Vec<(PageForm, Vec<usize>)>,
 }
 
 /// The answering side of a request, as far as the request itself tells.
@@ -74,27 +74,37 @@ impl Routes {
 
     /// Finds the forms among the endpoints, which have been added.
     pub(crate) fn add_forms(&mut self, endpoints: &[Endpoint]) {
+        if endpoints.iter().all(|endpoint| endpoint.registration.form_page.is_none()) {
+            return;
+        }
+        let mut by_function: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (place, endpoint) in endpoints.iter().enumerate() {
+            if let Some(function) = endpoint.registration.target.function() {
+                by_function.entry(function).or_default().push(place);
+            }
+        }
         let forms = endpoints.iter().enumerate().filter_map(|(place, endpoint)| {
             let registration = &endpoint.registration;
             let form = PageForm::of(registration, place)?;
             let path =
                 form_path::filled(registration.form_page.as_deref()?, |_| Some("a form's page".into()))?;
-            Some((form, self.pages_at(&path)))
+            let functions = self.places_at(&path).into_iter();
+            let functions = functions.filter_map(|page| endpoints[page].registration.target.function());
+            Some((form, functions.flat_map(|function| by_function[function].iter().copied()).collect()))
         });
         self.forms = forms.collect();
     }
 
-    /// The places of the route and of the page that answer GET at a path.
-    fn pages_at(&self, raw_path: &str) -> Option<[usize; 2]> {
-        let Ok(Match::Found(found)) = self.router.lookup("GET", raw_path) else { return None };
-        let route = found.route as usize;
-        Some([route, self.pages.get(route).copied().flatten().map_or(route, |page| page as usize)])
+    /// The places of the route that answers GET at a path, and of the page beside it.
+    fn places_at(&self, raw_path: &str) -> Vec<usize> {
+        let Ok(Match::Found(found)) = self.router.lookup("GET", raw_path) else { return Vec::new() };
+        let page = self.pages.get(found.route as usize).copied().flatten();
+        [Some(found.route), page].into_iter().flatten().map(|place| place as usize).collect()
     }
 
-    /// The forms whose page is at this place.
+    /// The forms whose page is that of this place.
     pub(crate) fn forms_of(&self, place: usize) -> impl Iterator<Item = &PageForm> {
-        let is_there = move |pages: &Option<[usize; 2]>| pages.is_some_and(|pages| pages.contains(&place));
-        self.forms.iter().filter(move |(_, pages)| is_there(pages)).map(|(form, _)| form)
+        self.forms.iter().filter(move |(_, pages)| pages.contains(&place)).map(|(form, _)| form)
     }
 
     /// The form of a pattern, or the one that answers a path.

@@ -80,7 +80,13 @@ impl<'s, 'a> Source<'s, 'a> {
         self.in_body(name, argument)
     }
 
-    /// The same in a form that people fill in: an argument without a default has to be filled in, and a checkbox that is not set is not sent.
+    /// Whether the body is a form, as far as it was asked.
+    pub(super) fn has_form(&self) -> bool {
+        matches!(self.body, Some(Body::Form(_)))
+    }
+
+    /// The same for a form that people fill in: an argument without a default has to be filled in, be it by a program; a field in which nothing is has no
+    /// value, texts included; and a checkbox that is not set is not sent.
     pub(super) fn filled_in(
         &self,
         value: Option<Value<'a>>,
@@ -89,10 +95,11 @@ impl<'s, 'a> Source<'s, 'a> {
     ) -> Option<Value<'a>> {
         let is_no_file = |file: &File<'_>| file.name.is_empty() && file.bytes.is_empty();
         match value {
-            value if !matches!(self.body, Some(Body::Form(_))) => value,
-            None if argument.is_boolean => Some(Value::Text(Cow::Borrowed("false"))),
-            Some(Value::Empty) if !has_default => None,
+            Some(Value::Null | Value::Empty) if !has_default => None,
             Some(Value::Text(text)) if text.is_empty() && !has_default => None,
+            value if !self.has_form() => value,
+            None if argument.is_boolean => Some(Value::Text(Cow::Borrowed("false"))),
+            Some(Value::Text(text)) if text.is_empty() => None,
             // An input for a file that is left empty is sent.
             Some(Value::File(file)) if is_no_file(&file) => None,
             Some(Value::Files(files)) if files.iter().all(is_no_file) => None,
@@ -133,10 +140,20 @@ impl<'s, 'a> Source<'s, 'a> {
     }
 }
 
-/// The fields of a form in the body; none if that is no form, or cannot be read.
-pub(super) fn form_of<'a>(request: &Request<'a>) -> Vec<Field<'a>> {
+/// Names and texts of the fields of a form in the body, or of a JSON object's members; none if it cannot be read. A file has no text.
+pub(super) fn texts_of<'a>(request: &Request<'a>) -> Vec<(Cow<'a, str>, Cow<'a, str>)> {
     match read_body(request) {
-        Ok(Body::Form(fields)) => fields,
+        Ok(Body::Form(fields)) => fields
+            .into_iter()
+            .map(|field| match field.value {
+                FieldValue::Text(text) => (field.name, text),
+                FieldValue::File(_) => (field.name, Cow::Borrowed("")),
+            })
+            .collect(),
+        Ok(Body::Json(object)) => object
+            .iter()
+            .flat_map(|(name, value)| json::texts(value).map(|text| (Cow::Owned(name.to_string()), text)))
+            .collect(),
         _ => Vec::new(),
     }
 }

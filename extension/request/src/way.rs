@@ -64,7 +64,8 @@ impl Job<'_, '_> {
         let (request, registration) = (self.request, &endpoints[place].registration);
         let (takes_other_sites, by_accept) = (registration.takes_other_sites, registration.by_accept);
         let is_plain = matches!(request.method(), "GET" | "HEAD") && request.body().is_empty();
-        if registration.has_tags() && is_plain {
+        // The page of a form that was refused is this client's alone.
+        if registration.has_tags() && is_plain && self.form.sent.is_none() {
             self.prepare(&endpoints[place]);
         }
         let (endpoint, guard) = Guard::of(request, endpoints, place, routes);

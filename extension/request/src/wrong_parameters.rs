@@ -12,7 +12,7 @@ use session::subtransaction::attempted;
 
 use super::arguments;
 use super::blame::{Blamed, blamed};
-use super::bound_value::{Bound, Value};
+use super::bound_value::{ArgumentPlace, Bound, Value};
 use super::current::{self, PathParameter};
 use super::endpoint::{Endpoint, Plans};
 use super::error_context::ErrorContext;
@@ -34,13 +34,24 @@ fn may_be_wrong(argument: &Argument, value: &Value<'_>) -> bool {
     }
 }
 
-/// The arguments that a request gives, with their places and values.
-fn given<'b, 'v>(
-    arguments: &'b [Argument],
-    bound: &'b Bound<'v>,
-) -> impl Iterator<Item = (usize, &'b Argument, &'b Value<'v>)> {
+/// An argument, or an attribute of a row, its place and the value that a request gives it.
+type GivenValue<'b, 'v> = (ArgumentPlace, &'b Argument, &'b Value<'v>);
+
+/// The values that a request gives, of rows those of their attributes.
+fn given<'b, 'v>(arguments: &'b [Argument], bound: &'b Bound<'v>) -> Vec<GivenValue<'b, 'v>> {
     let places = (0..arguments.len()).filter(|place| bound.given >> place & 1 == 1);
-    places.zip(&bound.values).map(|(place, value)| (place, &arguments[place], value))
+    let mut given = Vec::new();
+    for (place, value) in places.zip(&bound.values) {
+        if let Value::Row(values) = value {
+            let attributes = arguments[place].attributes.iter().zip(values).enumerate();
+            given.extend(
+                attributes
+                    .map(|(number, (attribute, value))| ((place, Some(number)), &attribute.argument, value)),
+            );
+        }
+        given.push(((place, None), &arguments[place], value));
+    }
+    given
 }
 
 /// Whether an error may be about a parameter: a constraint has refused a row, or whoever has raised it for everybody names a column.
@@ -52,8 +63,9 @@ fn may_blame(error: &PgError) -> bool {
 
 /// The argument that what is blamed means.
 fn meant<'a>(arguments: &'a [Argument], found: &Blamed) -> Option<&'a Argument> {
-    let named = |column: &String| arguments.iter().find(|argument| argument.name.as_ref() == Some(column));
-    let typed = |domain| arguments.iter().find(|argument| argument.type_oid == domain);
+    let leaves = || arguments.iter().flat_map(Argument::leaves).map(|(_, leaf)| leaf);
+    let named = |column: &String| leaves().find(|leaf| leaf.name.as_ref() == Some(column));
+    let typed = |domain| leaves().find(|leaf| leaf.type_oid == domain);
     found.columns.iter().find_map(named).or_else(|| found.domain.and_then(typed))
 }
 
@@ -100,20 +112,29 @@ impl Job<'_, '_> {
         let Ok(mut bound) = bind(endpoint, self.request, path) else { return };
         let mut wrong = std::mem::take(&mut bound.wrong);
         let arguments = function.arguments();
-        let doubtful: Vec<_> =
-            given(arguments, &bound).filter(|(_, argument, value)| may_be_wrong(argument, value)).collect();
+        let mut doubtful = given(arguments, &bound);
+        doubtful.retain(|(_, argument, value)| may_be_wrong(argument, value));
         if !doubtful.is_empty() {
             // SAFETY: by contract.
             wrong.extend(unsafe { self.converted(endpoint, path, &doubtful) });
         }
         let place = |name: Option<&str>| {
-            let named = arguments.iter().position(|argument| argument.name.as_deref() == name);
-            named.or_else(|| arguments.iter().position(|argument| argument.name.is_none()))
+            let leaves = || {
+                arguments.iter().enumerate().flat_map(|(place, argument)| {
+                    argument.leaves().map(move |(attribute, leaf)| ((place, attribute), leaf))
+                })
+            };
+            let named = leaves().find(|(_, leaf)| leaf.name.as_deref() == name);
+            named.or_else(|| leaves().find(|(_, leaf)| leaf.name.is_none())).map(|(place, _)| place)
         };
         // Those that were known come last: what was found now has the words for people.
         let known = std::mem::take(&mut problem.errors).into_vec();
         let known = known.into_iter();
         wrong.extend(known.map(|error| (place(error.parameter.as_deref()).unwrap_or_default(), error)));
+        // A row is wrong as a whole where no attribute of it is.
+        let attributes: Vec<_> =
+            wrong.iter().filter_map(|((place, attribute), _)| attribute.map(|_| *place)).collect();
+        wrong.retain(|((place, attribute), _)| attribute.is_some() || !attributes.contains(place));
         wrong.sort_by_key(|(place, _)| *place);
         wrong.dedup_by_key(|(place, _)| *place);
         let all = Problem::of_parameters(wrong.into_iter().map(|(_, error)| error).collect());
@@ -125,8 +146,8 @@ impl Job<'_, '_> {
         &mut self,
         endpoint: &Endpoint,
         path: &[PathParameter<'_>],
-        values: &[(usize, &Argument, &Value<'_>)],
-    ) -> Vec<(usize, ParameterError)> {
+        values: &[GivenValue<'_, '_>],
+    ) -> Vec<(ArgumentPlace, ParameterError)> {
         let (request, types) = (self.request, self.types);
         let mut wrong = Vec::new();
         // SAFETY: by contract.

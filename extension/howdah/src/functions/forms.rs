@@ -1,5 +1,7 @@
 //! Functions of forms: `http.form`, which registers one, `http.invalid`, and those by which its page shows it.
 
+use std::rc::Rc;
+
 use fields::messages::{FieldFault, for_people};
 use fields::{Choice, Control, FormField, Rules, TypeClass, elements};
 use pg::entry::{Call, Returned, columns, sql_function};
@@ -8,7 +10,7 @@ use pg::refuse::{refuse, refuse_with_hint};
 use pgrx::pg_sys::{self, Datum};
 use pgrx::prelude::*;
 use problem::{ParameterError, Wording};
-use request::described_form::DescribedField;
+use request::described_form::{DescribedField, DescribedForm};
 use request::forms::{MeantForm, NoForm};
 use request::{current, refused};
 use session::authority::{refuse_restricted, value_as_owner};
@@ -112,11 +114,36 @@ fn with_described<T>(
     name: &str,
     look: impl FnOnce(Option<&DescribedField>) -> T,
 ) -> T {
-    // SAFETY: every function here uses it within its call, inside a transaction.
-    let form = meant.form.zip(unsafe { current::get() });
-    // SAFETY: as above.
-    let described = form.map(|(form, (_, types))| unsafe { form.described(types) });
+    let described = described(meant);
     look(described.as_ref().and_then(|form| form.field(name)))
+}
+
+/// The fields of a form, if one is meant.
+fn described(meant: &MeantForm<'_>) -> Option<Rc<DescribedForm>> {
+    // SAFETY: every function here uses it within its call, inside a transaction.
+    let (form, (_, types)) = meant.form.zip(unsafe { current::get() })?;
+    // SAFETY: as above.
+    Some(unsafe { form.described(types) })
+}
+
+/// An error if a form has no argument for a field, whose value nobody would take.
+fn check_name(meant: &MeantForm<'_>, name: &str) {
+    let Some((form, described)) = meant.form.zip(described(meant)) else { return };
+    if !described.takes(name) {
+        refuse_with_hint(
+            WRITTEN_WRONG,
+            &format!("the form {} {} has no argument {name}", form.method, form.pattern),
+            &format!("It has {}.", described.names()),
+        );
+    }
+}
+
+/// The words of a server's error of what the form has no field for, with its name; those of an application stand for themselves.
+fn with_label(error: &ParameterError, message: String) -> String {
+    match &error.parameter {
+        Some(name) if error.wording != Wording::Application => format!("{}: {message}", label(name)),
+        _ => message,
+    }
 }
 
 /// An error in words for people.
@@ -159,9 +186,13 @@ sql_function!(
     /// `http.form_error(name, form)`
     howdah_form_error,
     |call| {
-        let meant = meant(call.text(1));
-        let error = meant.sent.and_then(|sent| sent.error(call.text(0)));
-        call.give(error.map(|error| message(&meant, error)))
+        let (meant, name) = (meant(call.text(1)), call.text(0));
+        let Some(sent) = meant.sent else { return call.null() };
+        let messages: Vec<String> = match name {
+            Some(name) => sent.error(name).map(|error| message(&meant, error)).into_iter().collect(),
+            None => sent.errors_elsewhere().map(|error| with_label(error, message(&meant, error))).collect(),
+        };
+        call.give((!messages.is_empty()).then(|| messages.join(" ")))
     }
 );
 
@@ -182,6 +213,7 @@ sql_function!(
         let name = call.need_text(0, "name");
         let named = call.text(6);
         let meant = meant(named);
+        check_name(&meant, name);
         let html = with_described(&meant, name, |described| html(call, name, named, &meant, described));
         call.give(html)
     }
@@ -218,7 +250,7 @@ fn html(
             .map(|(value, text)| Choice { value: value.into(), text: text.into() })
             .into();
     }
-    let error = meant.sent.and_then(|sent| sent.error(Some(name)));
+    let error = meant.sent.and_then(|sent| sent.error(name));
     let message = error.map(|error| message(meant, error));
     let first = meant.sent.and_then(|sent| sent.errors.iter().find_map(|error| error.parameter.as_deref()));
     FormField {

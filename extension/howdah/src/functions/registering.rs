@@ -450,8 +450,7 @@ pub(super) fn check_function(function: Oid) -> Function {
 
 /// An error if the pattern has a parameter that nothing of the function takes: a name is misspelled.
 fn check_parameters(pattern: &str, function: &Function) {
-    let takes =
-        |name: &str| function.arguments().iter().any(|argument| argument.name.as_deref() == Some(name));
+    let takes = |name: &str| function.arguments().iter().any(|argument| argument.takes(name));
     let lost = router::parameters(pattern).into_iter().find(|name| !takes(name));
     if let Some(name) = lost.filter(|_| !function.may_read_request()) {
         refuse_with_hint(

@@ -4,13 +4,14 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use form::escape::url_pieces;
+use message::Request;
 use pg::TextBuilder;
 use pg::entry::{Call, sql_function};
 use pg::guard::direct;
 use pg::refuse::{refuse, refuse_with_hint};
 use pgrx::pg_sys::Datum;
 use pgrx::prelude::*;
-use request::read_inputs;
+use request::{current, read_inputs};
 use router::checked_parameters;
 
 use super::super::requests::request;
@@ -35,11 +36,18 @@ sql_function!(
         let changes: Vec<_> = changes.chunks_exact(2).map(|pair| (pair[0].unwrap_or_default(), pair[1])).collect();
         let Some(request) = request() else { return call.null() };
         match read_inputs::take_all_parameters(request) {
-            Ok(present) => call.give(with(&present, &changes)),
+            Ok(present) => call.give(at_own_path(request, with(&present, &changes))),
             Err(error) => refuse(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, &format!("query string: {error}")),
         }
     }
 );
+
+/// A URL of the query alone, with the path where the page does not stand at its own: where it answers a form.
+fn at_own_path(request: &Request<'_>, query: String) -> String {
+    // SAFETY: used within this call.
+    let stands_elsewhere = unsafe { current::forms() }.is_some_and(|forms| forms.is_sent());
+    if stands_elsewhere { format!("{}{query}", request.raw_path()) } else { query }
+}
 
 /// The texts of the arguments from a place on; none for null.
 fn texts(call: Call, first: usize) -> Vec<Option<&'static str>> {
