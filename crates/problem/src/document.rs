@@ -240,6 +240,7 @@ impl Problem {
                 let _ = builder.header(name, value);
             }
         }
+        builder.is_problem();
         builder.finish(&self.document(request_id))
     }
 
