@@ -12,8 +12,10 @@ use crate::template::{PageTemplate, PageValues};
 use crate::wish::PageWish;
 
 /// The error pages of a database.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub struct ErrorPages {
+    /// Whether there is a page where no other is.
+    has_built_in: bool,
     /// Longer prefixes first: what lies below another is longer.
     sets: Vec<PageSet>,
 }
@@ -40,7 +42,19 @@ struct Told<'a> {
     detail: Option<Cow<'a, str>>,
 }
 
+/// The page that is built in, and no other.
+impl Default for ErrorPages {
+    fn default() -> Self {
+        Self { has_built_in: true, sets: Vec::new() }
+    }
+}
+
 impl ErrorPages {
+    /// Says whether errors without another page get the one that is built in, or their documents.
+    pub fn set_built_in(&mut self, has_built_in: bool) {
+        self.has_built_in = has_built_in;
+    }
+
     /// Adds the page that stands for some errors at a prefix and below it: for those whose fault is told, for the others, or for all.
     pub fn add(
         &mut self,
@@ -65,8 +79,8 @@ impl ErrorPages {
         }
     }
 
-    /// The response with a page, of one with the document of an error that no handler has written; none if it is no such response. Status and headers
-    /// stay.
+    /// The response with a page, of one with the document of an error that no handler has written; none if it is no such response, or there is no page. Status and
+    /// headers stay.
     pub fn response(&self, document: &[u8], wish: &PageWish) -> Option<Vec<u8>> {
         let problem = Response::parse(document)
             .ok()
@@ -79,12 +93,17 @@ impl ErrorPages {
             path: wish.path(),
         };
         let mut response = head(&problem)?;
-        let set = self.sets.iter().find(|set| set.has(wish.path()));
-        match set.and_then(|set| set.pages.get(&(problem.status(), told.detail.is_some()))) {
+        match self.page(wish.path(), problem.status(), told.detail.is_some()) {
             Some(page) => page.write(&values, &mut response),
-            None => built_in::write(problem.status(), &values, &mut response),
+            None if self.has_built_in => built_in::write(problem.status(), &values, &mut response),
+            None => return None,
         }
         Some(response)
+    }
+
+    fn page(&self, path: &str, status: u16, is_told: bool) -> Option<&PageTemplate> {
+        let set = self.sets.iter().find(|set| set.has(path))?;
+        set.pages.get(&(status, is_told)).map(|page| &**page)
     }
 }
 

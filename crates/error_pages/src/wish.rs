@@ -19,7 +19,14 @@ impl PageWish {
         if !may_want_page(message) {
             return None;
         }
-        let request = Request::parse(message).ok()?;
+        Self::of_request(&Request::parse(message).ok()?)
+    }
+
+    /// The wish of a request that was read.
+    pub fn of_request(request: &Request<'_>) -> Option<PageWish> {
+        if request.headers().any(|(name, value)| is_for_part(name, value)) {
+            return None;
+        }
         let accept = request.headers().filter(|(name, _)| *name == "accept").map(|(_, value)| value);
         prefers_html(accept).then(|| PageWish { path: request.path().into() })
     }
@@ -48,11 +55,10 @@ impl PageWish {
     ) -> Option<PageWish> {
         let mut accepts = Vec::new();
         for (name, value) in headers {
-            let is = |other: &str| name.eq_ignore_ascii_case(other);
-            if is("hx-request") || is("sec-fetch-dest") && !matches!(value, "document" | "iframe") {
+            if is_for_part(name, value) {
                 return None;
             }
-            if is("accept") {
+            if name.eq_ignore_ascii_case("accept") {
                 accepts.push(value);
             }
         }
@@ -66,4 +72,10 @@ impl PageWish {
     pub fn path(&self) -> &str {
         &self.path
     }
+}
+
+/// Whether a header says that no page is asked for: a script asks for a part of one, or the browser for a picture.
+fn is_for_part(name: &str, value: &str) -> bool {
+    let is = |other: &str| name.eq_ignore_ascii_case(other);
+    is("hx-request") || is("sec-fetch-dest") && !matches!(value, "document" | "iframe")
 }

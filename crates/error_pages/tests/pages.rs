@@ -53,6 +53,15 @@ fn the_longest_prefix_answers_and_a_missing_page_is_the_one_built_in() {
 }
 
 #[test]
+fn without_the_page_that_is_built_in_a_document_stays() {
+    let mut pages = ErrorPages::default();
+    pages.add("/", [404], None, page(&["own"]));
+    pages.set_built_in(false);
+    assert_eq!(body(&pages, 404, "/x"), "own");
+    assert_eq!(pages.response(&Problem::new(500, "x").write(Vec::new(), "x"), &wish("/")), None);
+}
+
+#[test]
 fn status_and_headers_of_the_document_stay() {
     let pages = ErrorPages::default();
     let refused = Problem { allow: Some("GET, HEAD".into()), by_accept: true, ..Problem::new(405, "no") };

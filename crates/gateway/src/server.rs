@@ -149,6 +149,11 @@ impl Server {
         self.shared.error_pages.replace(pages);
     }
 
+    /// Says whether errors without a page get the one that is built in.
+    pub fn set_built_in_error_pages(&mut self, has_built_in: bool) {
+        self.shared.error_pages.borrow_mut().set_built_in(has_built_in);
+    }
+
     /// Listens, and gives the address that was bound: the port chosen if port 0 was asked for.
     ///
     /// # Errors
