@@ -403,3 +403,18 @@ fn without_the_page_that_is_built_in_browsers_get_documents() {
         ask(&shop.platform, "GET", "/nothing", &[BROWSER]).header("content-type") == DOCUMENT
     });
 }
+
+#[test]
+fn a_secret_is_in_no_page() {
+    let shop = shop();
+    shop.platform.sql(
+        "create function shop.sign_in(name text, password http.secret) returns text language plpgsql stable as $$
+           begin raise '% is not the password of %', password, name; end $$;
+         select http.route('GET', '/sign-in', 'shop.sign_in')",
+    );
+    wait_for("the route", || page(&shop.platform, "/sign-in").contains("400"));
+    for _ in 0..30 {
+        let told = page(&shop.platform, "/sign-in?name=ada&password=lovelace1815");
+        assert!(told.contains("is not the password of ada") && !told.contains("lovelace"), "{told}");
+    }
+}

@@ -82,9 +82,10 @@ impl ErrorPages {
     /// The response with a page, of one with the document of an error that no handler has written; none if it is no such response, or there is no page. Status and
     /// headers stay.
     pub fn response(&self, document: &[u8], wish: &PageWish) -> Option<Vec<u8>> {
-        let problem = Response::parse(document)
-            .ok()
-            .filter(|response| response.is_problem() && response.status() >= 400)?;
+        let problem = Response::parse(document).ok()?;
+        if !problem.is_problem() || problem.status() < 400 || !wish.is_meant() {
+            return None;
+        }
         let told: Told<'_> = serde_json::from_slice(problem.body()).unwrap_or(Told { detail: None });
         let id = problem.headers().find(|(name, _)| *name == b"x-request-id").map(|(_, value)| value);
         let values = PageValues {

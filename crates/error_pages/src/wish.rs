@@ -1,34 +1,32 @@
 //! Whether the error of a request is answered by a page.
 
 use form::accept::prefers_html;
+use message::glance::{path_in, values_in};
 use message::{Request, may_want_page};
 
 /// Bytes of a path that is taken from a head which cannot be read.
 const LONGEST_PATH: usize = 1024;
 
-/// A request whose error is answered by a page: a browser's, for what it shows in its window or in a frame.
+/// A request whose error may be answered by a page: it seems to be a browser's, for what it shows in its window or in a frame. By its Accept it
+/// [prefers](Self::is_meant) HTML, or not after all: that is asked where there is an error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PageWish {
-    path: Box<str>,
+    /// The path, then the values of Accept.
+    text: String,
+    path: usize,
 }
 
 impl PageWish {
     /// The wish of a request whose message [`message::RequestBuilder`] has written; none of a program, a script, a picture. For those it is the
-    /// look at a byte.
+    /// look at a byte, for others a copy.
     pub fn of_message(message: &[u8]) -> Option<PageWish> {
-        if !may_want_page(message) {
-            return None;
-        }
-        Self::of_request(&Request::parse(message).ok()?)
+        may_want_page(message)
+            .then(|| Self::new(path_in(message).unwrap_or_default(), values_in(message, "accept")))
     }
 
     /// The wish of a request that was read.
     pub fn of_request(request: &Request<'_>) -> Option<PageWish> {
-        if request.headers().any(|(name, value)| is_for_part(name, value)) {
-            return None;
-        }
-        let accept = request.headers().filter(|(name, _)| *name == "accept").map(|(_, value)| value);
-        prefers_html(accept).then(|| PageWish { path: request.path().into() })
+        Self::of_headers("", request.headers()).map(|wish| Self::new(request.path(), [wish.accept()]))
     }
 
     /// The wish that a head names line by line, which cannot be read as a whole, or has not come so.
@@ -55,27 +53,41 @@ impl PageWish {
     ) -> Option<PageWish> {
         let mut accepts = Vec::new();
         for (name, value) in headers {
-            if is_for_part(name, value) {
+            let is = |other: &str| name.eq_ignore_ascii_case(other);
+            if is("hx-request") || is("sec-fetch-dest") && !matches!(value, "document" | "iframe") {
                 return None;
             }
-            if name.eq_ignore_ascii_case("accept") {
+            if is("accept") {
                 accepts.push(value);
             }
         }
         let path =
             target.split('?').next().filter(|path| path.len() <= LONGEST_PATH && path.starts_with('/'));
         let path = path.filter(|path| path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'%'));
-        prefers_html(accepts).then(|| PageWish { path: path.unwrap_or_default().into() })
+        Some(Self::new(path.unwrap_or_default(), accepts)).filter(Self::is_meant)
+    }
+
+    fn new<'a>(path: &str, accepts: impl IntoIterator<Item = &'a str>) -> PageWish {
+        let mut text = String::with_capacity(path.len() + 160);
+        text.push_str(path);
+        for (number, accept) in accepts.into_iter().enumerate() {
+            text.push_str(if number > 0 { "," } else { "" });
+            text.push_str(accept);
+        }
+        PageWish { text, path: path.len() }
     }
 
     /// The path of the request, percent-decoded; empty where it is not known.
     pub fn path(&self) -> &str {
-        &self.path
+        &self.text[..self.path]
     }
-}
 
-/// Whether a header says that no page is asked for: a script asks for a part of one, or the browser for a picture.
-fn is_for_part(name: &str, value: &str) -> bool {
-    let is = |other: &str| name.eq_ignore_ascii_case(other);
-    is("hx-request") || is("sec-fetch-dest") && !matches!(value, "document" | "iframe")
+    fn accept(&self) -> &str {
+        &self.text[self.path..]
+    }
+
+    /// Whether the client prefers HTML.
+    pub fn is_meant(&self) -> bool {
+        prefers_html([self.accept()])
+    }
 }

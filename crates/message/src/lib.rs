@@ -9,7 +9,7 @@
 //!   [`Response`] reads it.
 //! - [`header`]: which header names and values are allowed, and which belong to the connection alone.
 //! - [`id`]: the id of a request, taken from X-Request-Id or made.
-//! - [`is_personal`], [`may_want_page`]: what is asked of a request's message without reading it.
+//! - [`is_personal`], [`may_want_page`], [`glance`]: what is asked of a request's message without reading it.
 //! - [`layout`]: reading and writing of the little-endian numbers that the heads consist of.
 //!
 //! ```
@@ -29,6 +29,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod glance;
 pub mod header;
 pub mod id;
 mod layout;

@@ -21,15 +21,15 @@ use crate::id;
 use crate::layout::{Malformed, put_u16, put_u32, u16_at, u32_at};
 use crate::said::{IS_PERSONAL, SAYS, said};
 
-const ENDS: usize = 28;
-const FIXED: usize = 60;
+pub(crate) const ENDS: usize = 28;
+pub(crate) const FIXED: usize = 60;
 const PARTS: usize = 8;
 const METHOD: usize = 0;
-const RAW_PATH: usize = 1;
-const PATH: usize = 2;
+pub(crate) const RAW_PATH: usize = 1;
+pub(crate) const PATH: usize = 2;
 const QUERY: usize = 3;
 const AUTHORITY: usize = 4;
-const CLIENT: usize = 5;
+pub(crate) const CLIENT: usize = 5;
 const HEADERS: usize = 6;
 const ID: usize = 7;
 
