@@ -46,7 +46,7 @@ fn advice(status: u16) -> [&'static str; 2] {
             "Delete the cookies of this site, and begin at the start page.",
         ],
         429 => ["There were too many requests.", "Wait for a moment, and try again."],
-        502 | 503 | 504 => ["The site cannot answer right now.", "Wait for a moment, and reload the page."],
+        502..=504 => ["The site cannot answer right now.", "Wait for a moment, and reload the page."],
         500.. => [
             "Something went wrong here. It is not your fault.",
             "Try again later. If it happens again, tell whom the site belongs to, with the number below.",

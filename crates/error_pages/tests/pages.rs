@@ -138,3 +138,21 @@ fn each_error_has_one_file() {
         assert!(ErrorKind::of(bad).is_err(), "{bad}");
     }
 }
+
+#[test]
+fn whatever_bytes_come_from_a_process_do_no_harm() {
+    let (mut random, mut pages) = (fastrand::Rng::with_seed(57), ErrorPages::default());
+    pages.add("/", [404], None, page(&["", "detail", "", "request_id", "", "path", ""]));
+    let document = Problem::new(404, "é \"fault\"").write(Vec::new(), "an-id");
+    for _ in 0..20_000 {
+        let mut bytes = document.clone();
+        for _ in 0..random.usize(1..4) {
+            let place = random.usize(..bytes.len());
+            bytes[place] = random.u8(..);
+        }
+        bytes.truncate(random.usize(..=bytes.len()));
+        if let Some(answer) = pages.response(&bytes, &wish("/")) {
+            assert!(Response::parse(&answer).is_ok_and(|answer| answer.status() >= 400));
+        }
+    }
+}

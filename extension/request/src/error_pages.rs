@@ -40,7 +40,7 @@ pub fn read(client: &SpiClient<'_>) -> Result<ErrorPages, spi::Error> {
 /// The response that a client gets: the page of an error in the place of its document, if the request wants one, as the transaction sees the pages.
 pub(crate) fn shown(request: &Request<'_>, response: Vec<u8>) -> Vec<u8> {
     let Some(wish) = PageWish::of_request(request) else { return response };
-    let pages = as_owner(|| Spi::connect(|client| read(client)));
+    let pages = as_owner(|| Spi::connect(read));
     let pages = pages.unwrap_or_else(|error| pgrx::error!("the error pages cannot be read: {error}"));
     pages.response(&response, &wish).unwrap_or(response)
 }

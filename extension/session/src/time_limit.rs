@@ -39,23 +39,37 @@ pub fn within<T>(milliseconds: i32, work: impl FnOnce() -> T) -> Result<Option<T
         // SAFETY: on the main thread of a session, whose timeouts PostgreSQL has initialised.
         NUMBER.store(unsafe { pg::RegisterTimeout(pg::USER_TIMEOUT, Some(strike)) }, Relaxed);
     }
-    let number = NUMBER.load(Relaxed);
     IS_OVER.store(false, Relaxed);
-    // SAFETY: registered; inside a transaction. What `work` calls raises through pgrx's guards, and nothing that it owns is passed over.
-    let result = unsafe {
-        pg::enable_timeout_after(number, milliseconds);
-        let result = in_subtransaction(work);
-        pg::disable_timeout(number, false);
-        result
-    };
+    let limit = Limit::set(milliseconds);
+    // SAFETY: inside a transaction. The work's calls raise through pgrx's guards, and pass over nothing that must be dropped.
+    let result = unsafe { in_subtransaction(work) };
+    drop(limit);
     let is_over = IS_OVER.load(Relaxed);
-    if is_over {
-        // It was for this work alone.
-        // SAFETY: PostgreSQL's own variable.
-        unsafe { pg_sys::QueryCancelPending = 0 };
-    }
     match result {
         Err(error) if is_over && error.sqlstate == CANCELLED => Ok(None),
         result => result.map(Some),
+    }
+}
+
+/// A limit in force; it ends when dropped, after an error as well.
+struct Limit;
+
+impl Limit {
+    fn set(milliseconds: i32) -> Limit {
+        // SAFETY: registered.
+        unsafe { pg::enable_timeout_after(NUMBER.load(Relaxed), milliseconds) };
+        Limit
+    }
+}
+
+impl Drop for Limit {
+    fn drop(&mut self) {
+        // SAFETY: registered.
+        unsafe { pg::disable_timeout(NUMBER.load(Relaxed), false) };
+        if IS_OVER.load(Relaxed) {
+            // The cancel was for this work alone.
+            // SAFETY: PostgreSQL's own variable.
+            unsafe { pg_sys::QueryCancelPending = 0 };
+        }
     }
 }
