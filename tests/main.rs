@@ -36,6 +36,7 @@ mod together {
     mod drift;
     mod dump_and_upgrade;
     mod equal_answers;
+    mod error_pages;
     mod errors;
     mod example;
     mod extremes;

@@ -145,6 +145,53 @@ begin
 end
 $body$;
 
+create table http.error_prefix (
+  prefix text not null primary key,
+  owner text not null);
+comment on table http.error_prefix is 'Paths below which the error pages of an application answer; said by http.error_pages()';
+comment on column http.error_prefix.owner is 'Who owns the application';
+
+create table http.error_page (
+  prefix text not null,
+  number integer not null,
+  owner text not null,
+  statuses integer[] not null,
+  with_detail boolean,
+  pieces text[] not null,
+  primary key (prefix, number));
+comment on table http.error_page is 'Error pages, as they were made when their applications were deployed';
+comment on column http.error_page.prefix is 'Errors at this path and below it get the page';
+comment on column http.error_page.owner is 'Who owns the application';
+comment on column http.error_page.statuses is 'The errors that it stands for';
+comment on column http.error_page.with_detail is 'Whether it is for those whose detail is told, or for the others; null is for all';
+comment on column http.error_page.pieces is 'HTML, and names of what each request puts in, in turns: detail, request_id, path';
+
+create trigger changed after insert or update or delete or truncate on http.error_page
+for each statement execute function http.configuration_changed();
+alter table http.error_page enable always trigger changed;
+
+select pg_catalog.pg_extension_config_dump('http.error_prefix', '');
+select pg_catalog.pg_extension_config_dump('http.error_page', '');
+
+create function http.error_pages(prefix text default '/') returns void
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_error_pages';
+comment on function http.error_pages(text) is
+  'Lets the error pages of the application whose file says it answer at a path and below it, instead of at all paths'
+;
+revoke all on function http.error_pages(text) from public;
+grant execute on function http.error_pages(text) to howdah_admin;
+grant select on http.error_prefix, http.error_page to howdah_admin;
+do $body$
+declare
+  app deploy.application;
+begin
+  for app in select a.* from deploy.application a loop
+    execute pg_catalog.format('grant execute on function http.error_pages(text) to %s', app.owner);
+  end loop;
+end
+$body$;
+
 create domain http.secret as text;
 comment on domain http.secret is 'A password, a token, a key: as an argument of a function that requests or jobs call it appears in no message'
 ;
@@ -239,7 +286,7 @@ begin
       select from deploy.object again
       where again.application = unregister_gone.application and again.type = n.type and again.names = n.names and not again.is_stale)
     -- A kind last: with it go its schedules.
-    order by array_position(array['route', 'page', 'handler', 'guard', 'schedule', 'job'], g.type), g.names
+    order by array_position(array['route', 'page', 'handler', 'guard', 'error pages', 'schedule', 'job'], g.type), g.names
   loop
     perform deploy.unregister(gone.type, gone.names, false);
     return next gone.label;
@@ -597,7 +644,7 @@ as $body$
   code as materialized (
     select row_number() over () as id, o as noted, o.is_stale, a.classid as class, a.objid as number, o.names[1] as schema_name
     from deploy.object o cross join lateral deploy.address(o.type, o.names, o.arguments) a
-    where o.application = described.application and o.type not in ('route', 'page', 'handler', 'guard', 'job', 'schedule')),
+    where o.application = described.application and o.type not in ('route', 'page', 'handler', 'guard', 'error pages', 'job', 'schedule')),
   now as materialized (
     select d.*, true as is_own from app cross join lateral deploy.describe(app.schema_name) d
     union all
@@ -625,7 +672,7 @@ as $body$
   from code c left join digest d on d.id = c.id
   union all
   select o, null, deploy.registration(o.type, o.names)
-  from deploy.object o where o.application = described.application and o.type in ('route', 'page', 'handler', 'guard', 'job', 'schedule')
+  from deploy.object o where o.application = described.application and o.type in ('route', 'page', 'handler', 'guard', 'error pages', 'job', 'schedule')
   union all
   select null, s.object, case when length(t.definition) < 200 then t.definition else md5(t.definition) end
   from shape s
@@ -643,7 +690,7 @@ language sql immutable
 set search_path = pg_catalog, pg_temp
 as $body$
   select coalesce((object).definition is not null and not (object).is_stale and (now is null or now <> (object).definition
-    and ((object).type in ('route', 'page', 'handler', 'guard', 'job', 'schedule') or split_part(now, ':', 1) = split_part((object).definition, ':', 1))), false)
+    and ((object).type in ('route', 'page', 'handler', 'guard', 'error pages', 'job', 'schedule') or split_part(now, ':', 1) = split_part((object).definition, ':', 1))), false)
 $body$;
 comment on function deploy.is_drifted(deploy.object, text) is
   'Whether an object is not as it was noted; in other words the same may be told otherwise, so that nothing is compared';
@@ -718,6 +765,8 @@ as $body$
       select 'guard', array[g.prefix] from http.guarded g
       where g.owner = pg_get_userbyid(app.owner::oid) or starts_with(g.function, quote_ident(app.schema_name) || '.')
       union all
+      select 'error pages', array[p.prefix] from http.error_prefix p where p.owner = pg_get_userbyid(app.owner::oid)
+      union all
       select 'job', array[k.name] from job.kind k where k.owner = app.owner
       union all
       select 'schedule', array[s.name] from job.timetable s where s.owner = app.owner) i (type, names)
@@ -771,6 +820,8 @@ select 'handler', array[h.name], h.owner::text, h.role::text from http.handler h
 union all
 select 'guard', array[g.prefix], g.owner::text, g.role::text from http.guarded g
 union all
+select 'error pages', array[p.prefix], p.owner, null from http.error_prefix p
+union all
 select 'schedule', array[s.name], pg_catalog.pg_get_userbyid(s.owner)::text, null from job.timetable s
 union all
 select 'job', array[k.name], pg_catalog.pg_get_userbyid(k.owner)::text, k.role::text from job.kind k;
@@ -793,6 +844,8 @@ begin
       delete from http.handler h where h.name = unregister.names[1];
     when 'guard' then
       delete from http.guarded g where g.prefix = unregister.names[1];
+    when 'error pages' then
+      delete from http.error_prefix p where p.prefix = unregister.names[1];
     when 'schedule' then
       delete from job.timetable s where s.name = unregister.names[1];
     when 'job' then
@@ -814,12 +867,14 @@ create or replace function deploy.unregister_all(application text) returns void
 language sql volatile
 set search_path = pg_catalog, pg_temp
 as $body$
+  delete from http.error_page e using deploy.application a
+  where a.name = unregister_all.application and e.owner = pg_get_userbyid(a.owner);
   select deploy.unregister(g.type, g.names, true)
   from (
     select r.type, r.names
     from deploy.registered r join deploy.application a on r.owner = pg_get_userbyid(a.owner)
     where a.name = unregister_all.application
-    order by array_position(array['route', 'page', 'handler', 'guard', 'schedule', 'job'], r.type)) g
+    order by array_position(array['route', 'page', 'handler', 'guard', 'error pages', 'schedule', 'job'], r.type)) g
 $body$;
 
 create or replace function deploy.create_application(
@@ -881,7 +936,7 @@ begin
     case when current_setting('server_version_num')::integer >= 160000 then ' with inherit false, set true' end);
   execute format(
     'grant execute on function http.route(text, text, text, text, text), http.unroute(text, text), http.validate(text, text, boolean),
-     http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean), http.form(text, text, text), http.guard(text, text, text, text), http.unguard(text), http.cache(text, text, text[], integer, interval), http.cache_clear(text), http.registration_path(),
+     http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean), http.form(text, text, text), http.guard(text, text, text, text), http.unguard(text), http.error_pages(text), http.cache(text, text, text[], integer, interval), http.cache_clear(text), http.registration_path(),
      http.call(text, text, http.header[], bytea, text),
      job.define(text, text, text, integer, interval, interval, interval, integer, double precision, text, integer, text, interval, interval, text),
      job.schedule(text, text, text, jsonb, interval, timestamptz, text, text, interval, integer, boolean, text) to %I', owner_of);
@@ -902,7 +957,7 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $body$
 begin
-  if address.type not in ('route', 'page', 'handler', 'guard', 'job', 'schedule') then
+  if address.type not in ('route', 'page', 'handler', 'guard', 'error pages', 'job', 'schedule') then
     select a.classid, a.objid, a.objsubid into classid, objid, objsubid
     from pg_get_object_address(address.type, address.names, address.arguments) a;
   end if;
@@ -923,6 +978,8 @@ as $body$
       select md5(concat_ws(' ', h.statement, h.priority, h.role, h.search_path)) from http.handler h where h.name = registration.names[1])
     when registration.type = 'guard' then (
       select md5(concat_ws(' ', g.function, g.role, g.search_path)) from http.guarded g where g.prefix = registration.names[1])
+    when registration.type = 'error pages' then (
+      select md5(p.owner) from http.error_prefix p where p.prefix = registration.names[1])
     when registration.type = 'job' then (
       select md5(concat_ws(
         ' ', k.function, k.role, k.search_path, k.attempts, k.backoff, k.longest_backoff, k.timeout is null, k.timeout,
@@ -941,7 +998,7 @@ create or replace function deploy.label(object deploy.object) returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $body$
-  select (object).type || ' ' || array_to_string((object).names, case when (object).type in ('route', 'page', 'handler', 'guard', 'job', 'schedule') then ' ' else '.' end)
+  select (object).type || ' ' || array_to_string((object).names, case when (object).type in ('route', 'page', 'handler', 'guard', 'error pages', 'job', 'schedule') then ' ' else '.' end)
     || case when (object).type in ('function', 'procedure', 'aggregate') then '(' || array_to_string((object).arguments, ',') || ')' else '' end
 $body$;
 
@@ -960,7 +1017,7 @@ begin
   insert into deploy.object (application, path, type, names, arguments)
   select adopt.application, o.path, o.type, o.names, o.arguments
   from json_to_recordset(adopt.objects) o (path text, type text, names text[], arguments text[])
-  where o.type not in ('route', 'page', 'handler', 'guard', 'job', 'schedule') and (deploy.address(o.type, o.names, o.arguments)).objid is not null;
+  where o.type not in ('route', 'page', 'handler', 'guard', 'error pages', 'job', 'schedule') and (deploy.address(o.type, o.names, o.arguments)).objid is not null;
 end
 $body$;
 
@@ -1080,3 +1137,37 @@ create function deploy.note_page(path text, content text) returns void
 language c volatile strict
 as 'MODULE_PATHNAME', 'deploy_note_page_wrapper';
 comment on function deploy.note_page(text, text) is 'Takes a page of the deployment as it is, so that others which call it are compiled with it';
+
+create function deploy.keep_error_pages(owner text, pages json) returns table (prefix text, other text)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $body$
+#variable_conflict use_column
+declare
+  prefixes text[] := array(select p.prefix from http.error_prefix p where p.owner = keep_error_pages.owner);
+  wanted http.error_page[];
+begin
+  if prefixes = '{}' then
+    prefixes := array['/'];
+  end if;
+  wanted := array(
+    select row(r.prefix, p.number, keep_error_pages.owner, p.statuses, p.with_detail, p.pieces)::http.error_page
+    from unnest(prefixes) r (prefix)
+    cross join rows from (json_to_recordset(keep_error_pages.pages) as (statuses integer[], with_detail boolean, pieces text[]))
+      with ordinality p (statuses, with_detail, pieces, number));
+  return query
+  select distinct e.prefix, e.owner from unnest(wanted) w join http.error_page e on e.prefix = w.prefix and e.owner <> keep_error_pages.owner;
+  -- Gateways read all of them again after a change.
+  if not found and exists (
+    (select w.* from unnest(wanted) w except all select e.* from http.error_page e where e.owner = keep_error_pages.owner)
+    union all
+    (select e.* from http.error_page e where e.owner = keep_error_pages.owner except all select w.* from unnest(wanted) w)) then
+    delete from http.error_page e where e.owner = keep_error_pages.owner;
+    insert into http.error_page select w.* from unnest(wanted) w;
+  end if;
+end
+$body$;
+comment on function deploy.keep_error_pages(text, json) is
+  'Keeps these as the error pages of an application''s owner. Paths whose pages are another''s are returned, and nothing is kept then'
+;
+revoke all on function deploy.keep_error_pages(text, json) from public;

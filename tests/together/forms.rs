@@ -294,10 +294,10 @@ fn a_page_with_several_forms_shows_each_as_it_was_sent() {
         "{html}"
     );
     let reply = platform.connect().request("PUT", "/notes/9", &headers, b"title=two&stars=x");
-    assert_eq!(
-        (reply.status, reply.header("content-type")),
-        (400, Some("application/problem+json")),
-        "its page is null"
+    assert!(
+        reply.status == 400 && reply.text().contains("<h1>Bad Request</h1>"),
+        "its page is null: {}",
+        reply.text()
     );
     // By http.call, as by the server.
     let called = r#"select concat(status, ' ', convert_from(body, 'UTF8') like '%value="9"%') from http.call('POST', '/notes',
@@ -358,7 +358,7 @@ fn nobody_sees_what_another_has_typed() {
 
 #[test]
 fn a_page_that_cannot_be_shown_leaves_the_problem() {
-    let platform = Platform::start();
+    let platform = Platform::with(&[("howdah.built_in_error_pages", "off")]);
     platform.sql(NOTES);
     platform.sql(
         "create function shuts() returns http.response language sql stable return http.response(403);

@@ -215,6 +215,7 @@ impl fmt::Display for PageWarning {
 #[serde(default)]
 pub(crate) struct Problem {
     path: Option<String>,
+    line: Option<usize>,
     message: String,
     detail: Option<String>,
     hint: Option<String>,
@@ -222,8 +223,10 @@ pub(crate) struct Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(path) = &self.path {
-            write!(formatter, "{path}: ")?;
+        match (&self.path, self.line) {
+            (Some(path), Some(line)) => write!(formatter, "{path}:{line}: ")?,
+            (Some(path), None) => write!(formatter, "{path}: ")?,
+            (None, _) => {}
         }
         formatter.write_str(&self.message)?;
         for (label, more) in [("detail", &self.detail), ("hint", &self.hint)] {

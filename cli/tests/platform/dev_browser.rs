@@ -160,6 +160,23 @@ fn pages_learn_of_each_save_and_show_what_is_wrong_until_it_is_mended() {
 }
 
 #[test]
+fn an_error_page_of_the_application_is_shown_as_it_is() {
+    let dev = Dev::start();
+    let mut events = Events::listen(&dev);
+    events.next();
+    fs::create_dir(dev.platform.folder.path().join("notes/pages/errors")).unwrap();
+    dev.save("pages/errors/404.html", "<h1>Ours</h1>\n");
+    events.next();
+    let own = dev.visit("/nothing");
+    assert!(own.head.starts_with("http/1.1 404"), "{}", own.head);
+    assert!(
+        own.body.starts_with("<h1>Ours</h1><script") || own.body.starts_with("<h1>Ours</h1>\n<script"),
+        "{}",
+        own.body
+    );
+}
+
+#[test]
 fn what_is_put_back_is_live_again_and_the_terminal_offers_to_begin_anew() {
     let mut dev = Dev::start();
     let at = |path: &str| dev.platform.folder.path().join("notes").join(path);

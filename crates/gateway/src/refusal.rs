@@ -1,6 +1,7 @@
 //! Refusals: answers that the gateway gives by itself.
 
 use ::http1::Reject;
+use error_pages::PageWish;
 use message::id::Kept;
 use message::{Request, id};
 use problem::Problem;
@@ -10,17 +11,24 @@ pub(crate) struct Refusal {
     pub reject: Reject,
     /// Of the request: what the client has sent, as far as that can be told.
     id: String,
+    /// Whether a browser is to get a page, as far as that can be told.
+    pub wish: Option<PageWish>,
 }
 
 impl Refusal {
     /// Of a request of which nothing is known.
     pub(crate) fn new(reject: Reject) -> Self {
-        Self { reject, id: id::new() }
+        Self { reject, id: id::new(), wish: None }
     }
 
     /// Of a request whose X-Request-Id is this, if it sent one.
     pub(crate) fn with_id(reject: Reject, id: Option<&str>) -> Self {
-        Self { reject, id: id.map_or_else(id::new, str::to_owned) }
+        Self { reject, id: id.map_or_else(id::new, str::to_owned), wish: None }
+    }
+
+    /// Likewise, of one whose client may be a browser.
+    pub(crate) fn with_wish(reject: Reject, id: Option<&str>, wish: Option<PageWish>) -> Self {
+        Self { wish, ..Self::with_id(reject, id) }
     }
 
     /// Of a request whose message has gone.
@@ -30,15 +38,16 @@ impl Refusal {
 
     /// Of a head that cannot be read, or has not come as a whole.
     pub(crate) fn of_head(reject: Reject, head: &[u8]) -> Self {
-        Self::with_id(reject, id_in(head))
+        Self::with_wish(reject, id_in(head), PageWish::of_head(head))
     }
 
     /// Of a request whose head has become a message.
     pub(crate) fn of_message(reject: Reject, message: &[u8]) -> Self {
-        Self::with_id(reject, Request::parse(message).ok().map(|request| request.id()))
+        let id = Request::parse(message).ok().map(|request| request.id());
+        Self::with_wish(reject, id, PageWish::of_message(message))
     }
 
-    /// The answer. A status that no response can have becomes 500.
+    /// The answer, as a document. A status that no response can have becomes 500.
     pub(crate) fn response(&self) -> Vec<u8> {
         Problem::new(self.reject.status, self.reject.detail).write(Vec::new(), &self.id)
     }

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use bytes::Bytes;
+use error_pages::PageWish;
 
 use crate::shared::Shared;
 
@@ -102,6 +103,20 @@ impl Reply {
     pub(crate) fn sharing(shared: &Rc<Shared>, head: Vec<u8>, body: Bytes, is_head: bool) -> Self {
         let held = (!is_head && body.len() > SMALL_REPLY).then(|| Held::sharing(shared, head.len(), &body));
         Self { bytes: head, shared: Some(body), held }
+    }
+
+    /// The reply with a page in the place of an error's document, if its client wishes that. Where there is no room for a long page the document
+    /// stays.
+    pub(crate) fn paged(self, shared: &Rc<Shared>, wish: Option<&PageWish>) -> Self {
+        let page = wish.filter(|_| self.shared.is_none()).and_then(|wish| {
+            let pages = shared.error_pages.borrow();
+            pages.response(&self.bytes, wish)
+        });
+        let room = || shared.limits().max_replies.saturating_sub(shared.replies.held());
+        match page {
+            Some(page) if page.len() <= SMALL_REPLY || page.capacity() <= room() => Self::new(shared, page),
+            _ => self,
+        }
     }
 
     /// The body, if `own` is the one that stands in the message.

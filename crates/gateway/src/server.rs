@@ -11,6 +11,7 @@ use std::time::Duration;
 use addresses::Address;
 use bytes::Bytes;
 use dispatch::Arrival;
+use error_pages::ErrorPages;
 use tls::Configuration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
@@ -141,6 +142,16 @@ impl Server {
     /// Changes the limits for what begins from now on.
     pub fn set_limits(&mut self, limits: Limits) {
         self.shared.set_limits(limits);
+    }
+
+    /// Changes what browsers get in the place of an error's document.
+    pub fn set_error_pages(&mut self, pages: ErrorPages) {
+        self.shared.error_pages.replace(pages);
+    }
+
+    /// Says whether errors without a page get the one that is built in.
+    pub fn set_built_in_error_pages(&mut self, has_built_in: bool) {
+        self.shared.error_pages.borrow_mut().set_built_in(has_built_in);
     }
 
     /// Listens, and gives the address that was bound: the port chosen if port 0 was asked for.

@@ -6,6 +6,7 @@ use std::os::fd::RawFd;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use error_pages::ErrorPages;
 use slab::Slab;
 
 use crate::bodies::Bodies;
@@ -56,6 +57,8 @@ pub(crate) struct Shared {
     /// Whether who connects is a proxy whose word for its clients is taken.
     pub is_proxy: Cell<fn(Option<IpAddr>) -> bool>,
     pub failures: Failures,
+    /// Pages that browsers get in the place of an error's document.
+    pub error_pages: RefCell<ErrorPages>,
     pub places: Places,
     /// Connections that are read on after their last answer.
     pub partings: Partings,
@@ -113,6 +116,7 @@ impl Shared {
             notes: Notes::default(),
             is_proxy: Cell::new(|_| false),
             failures: Failures::default(),
+            error_pages: RefCell::default(),
             places: Places::default(),
             partings: Partings::default(),
             http2_connections: Cell::new(0),

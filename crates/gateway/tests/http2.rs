@@ -9,32 +9,9 @@ use crate::frames::{
     read_to_end, status_of, window,
 };
 use crate::harness::{Event, PATIENCE, Running};
+use crate::http2_client::{body, request, with_client};
 use bytes::Bytes;
 use gateway::{Limits, Parting};
-use http_body_util::{BodyExt, Full};
-use hyper::client::conn::http2::{SendRequest, handshake};
-use hyper::{Request, Response};
-use hyper_util::rt::{TokioExecutor, TokioIo};
-
-/// Runs a client on a runtime of its own.
-fn with_client<F: Future<Output = ()>>(running: &Running, talk: impl FnOnce(SendRequest<Full<Bytes>>) -> F) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let stream = tokio::net::TcpStream::connect(running.address).await.unwrap();
-        let (sender, connection) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
-        tokio::spawn(connection);
-        tokio::time::timeout(PATIENCE, talk(sender)).await.expect("it hangs");
-    });
-}
-
-fn request(method: &str, path: &str, body: impl Into<Bytes>) -> Request<Full<Bytes>> {
-    let uri = format!("http://example.org{path}");
-    Request::builder().method(method).uri(uri).body(Full::new(body.into())).unwrap()
-}
-
-async fn body(response: Response<hyper::body::Incoming>) -> Bytes {
-    response.into_body().collect().await.unwrap().to_bytes()
-}
 
 #[test]
 fn requests_and_bodies_arrive_and_come_back() {

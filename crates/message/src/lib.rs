@@ -9,6 +9,7 @@
 //!   [`Response`] reads it.
 //! - [`header`]: which header names and values are allowed, and which belong to the connection alone.
 //! - [`id`]: the id of a request, taken from X-Request-Id or made.
+//! - [`is_personal`], [`may_want_page`], [`glance`]: what is asked of a request's message without reading it.
 //! - [`layout`]: reading and writing of the little-endian numbers that the heads consist of.
 //!
 //! ```
@@ -28,12 +29,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod glance;
 pub mod header;
 pub mod id;
 mod layout;
 pub mod request;
 pub mod response;
+mod said;
 
 pub use layout::Malformed;
-pub use request::{Request, RequestBuilder, RequestLine, Scheme, Version, is_personal};
+pub use request::{Request, RequestBuilder, RequestLine, Scheme, Version};
 pub use response::{Response, ResponseBuilder, set_status, vary_by, with_header};
+pub use said::{is_personal, may_want_page};

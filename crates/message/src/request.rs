@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  0  u8   version: 10, 11 or 20         1  u8   scheme: 0 http, 1 https
-//!  2  u8   address: 0 none, 4, 6         3  u8   1 if it says who asks, or zero
+//!  2  u8   address: 0 none, 4, 6         3  u8   what is asked of it without reading it: `said.rs`
 //!  4  u16  remote port                   6  u16  local port, 0 for a UNIX socket
 //!  8  16 bytes of address
 //! 24  u32  number of headers
@@ -19,17 +19,17 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::id;
 use crate::layout::{Malformed, put_u16, put_u32, u16_at, u32_at};
+use crate::said::{IS_PERSONAL, SAYS, said};
 
-const PERSONAL: usize = 3;
-const ENDS: usize = 28;
-const FIXED: usize = 60;
+pub(crate) const ENDS: usize = 28;
+pub(crate) const FIXED: usize = 60;
 const PARTS: usize = 8;
 const METHOD: usize = 0;
-const RAW_PATH: usize = 1;
-const PATH: usize = 2;
+pub(crate) const RAW_PATH: usize = 1;
+pub(crate) const PATH: usize = 2;
 const QUERY: usize = 3;
 const AUTHORITY: usize = 4;
-const CLIENT: usize = 5;
+pub(crate) const CLIENT: usize = 5;
 const HEADERS: usize = 6;
 const ID: usize = 7;
 
@@ -139,9 +139,7 @@ impl RequestBuilder {
         push_text(&mut self.bytes, name);
         self.bytes[start..].make_ascii_lowercase();
         let middle = self.bytes.len();
-        if matches!(&self.bytes[start..], b"cookie" | b"authorization") {
-            self.bytes[PERSONAL] = 1;
-        }
+        self.bytes[SAYS] |= said(&self.bytes[start..], value);
         let end = self.text_len();
         put_u32(&mut self.bytes, entry, end);
         push_text(&mut self.bytes, value);
@@ -210,7 +208,7 @@ fn put_connection(bytes: &mut [u8], line: &RequestLine<'_>) {
         Version::Http11 => 11,
         Version::Http2 => 20,
     };
-    bytes[PERSONAL] = u8::from(!line.client.is_empty());
+    bytes[SAYS] = if line.client.is_empty() { 0 } else { IS_PERSONAL };
     bytes[1] = match line.scheme {
         Scheme::Http => 0,
         Scheme::Https => 1,
@@ -246,11 +244,6 @@ impl id::Kept {
     pub fn of(message: &[u8]) -> Self {
         Self::new(id_in(message).unwrap_or_default())
     }
-}
-
-/// Whether a request whose message [`RequestBuilder`] has written says who asks: by a cookie, by Authorization, by a certificate.
-pub fn is_personal(message: &[u8]) -> bool {
-    message.get(PERSONAL).is_some_and(|&byte| byte != 0)
 }
 
 /// The id in a message that [`RequestBuilder`] has written, without a look at the rest of it.
@@ -451,7 +444,7 @@ impl<'a> Request<'a> {
 
 fn check_connection(head: &[u8]) -> Result<(), Malformed> {
     match head {
-        [10 | 11 | 20, 0 | 1, 0 | 4 | 6, 0 | 1, ..] => Ok(()),
+        [10 | 11 | 20, 0 | 1, 0 | 4 | 6, 0..=7, ..] => Ok(()),
         _ => Err(Malformed("unknown version, scheme or kind of address")),
     }
 }

@@ -20,6 +20,7 @@ const HAS_SERVER: u16 = 4;
 const HAS_REQUEST_ID: u16 = 8;
 const HAS_CONTENT_TYPE_OPTIONS: u16 = 16;
 const HAS_CACHE_CONTROL: u16 = 32;
+const IS_PROBLEM: u16 = 64;
 
 /// A status that no response can have: below 200 it would not end the exchange, above 599 it has no meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +104,11 @@ impl ResponseBuilder {
     /// Asks the gateway to close the connection after this response.
     pub fn close(&mut self) {
         self.flags |= CLOSE;
+    }
+
+    /// Notes that the body is the document of an error that no handler has written, so that a browser may get a page in its place.
+    pub fn is_problem(&mut self) {
+        self.flags |= IS_PROBLEM;
     }
 
     /// The message as it stands, without a body: whatever is appended to it is the body.
@@ -211,6 +217,11 @@ impl<'a> Response<'a> {
     /// Whether the connection is to be closed afterwards.
     pub fn closes(&self) -> bool {
         self.flags & CLOSE != 0
+    }
+
+    /// Whether the body is the document of an error that no handler has written.
+    pub fn is_problem(&self) -> bool {
+        self.flags & IS_PROBLEM != 0
     }
 
     /// Whether the headers have a Date.

@@ -208,3 +208,35 @@ fn a_head_is_no_larger_than_it_has_to_be() {
         assert!(head.capacity() < head.len() + 32, "{} bytes for {}", head.capacity(), head.len());
     }
 }
+
+#[test]
+fn a_glance_finds_path_and_headers_and_nothing_in_other_bytes() {
+    use message::glance::{path_in, values_in};
+    let mut random = fastrand::Rng::with_seed(57);
+    for path in ["/a b", "/a%20b", ""] {
+        let line =
+            RequestLine { method: "GET", raw_path: "/a%20b", path, client: "{}", ..RequestLine::default() };
+        let mut builder = RequestBuilder::new(&line, 3, 0);
+        for (name, value) in [("Accept", "one"), ("x-accept", "no"), ("accept", "two, three"), ("accept", "")]
+        {
+            builder.header(name.as_bytes(), value.as_bytes());
+        }
+        let mut bytes = builder.finish(b"accept");
+        let path = Request::parse(&bytes).unwrap().path().to_owned();
+        assert_eq!(path_in(&bytes), Some(path.as_str()));
+        assert_eq!(values_in(&bytes, "accept").collect::<Vec<_>>(), ["one", "two, three", ""]);
+        assert_eq!(values_in(&bytes, "host").count(), 0);
+        for _ in 0..20_000 {
+            let place = random.usize(..bytes.len());
+            let before = std::mem::replace(&mut bytes[place], random.u8(..));
+            let cut = &bytes[..random.usize(..=bytes.len())];
+            let _ = (
+                path_in(cut),
+                values_in(cut, "accept").count(),
+                path_in(&bytes),
+                values_in(&bytes, "accept").count(),
+            );
+            bytes[place] = before;
+        }
+    }
+}

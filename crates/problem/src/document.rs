@@ -241,6 +241,7 @@ impl Problem {
                 let _ = builder.header(name, value);
             }
         }
+        builder.is_problem();
         builder.finish(&self.document(request_id))
     }
 

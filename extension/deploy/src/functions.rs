@@ -253,6 +253,10 @@ sql_function!(
             }
             Err(error) => return call.give(json!({ "problems": [describe(&error, "")] }).to_string()),
         };
+        // Where something else is wrong its functions may not be there.
+        if problems.is_empty() {
+            problems.extend(pages::errors::make(&deployment));
+        }
         drift::note_what_is_there(application);
         let rights = rights::changes(application);
         let warnings = pages::warnings::all(&deployment);

@@ -1,11 +1,13 @@
 //! Pages: a file of HTML becomes an SQL function. The compiler (`crates/pages`) writes SQL and says where each character of it came from;
 //! here it is run as the application's owner, and errors are told at their place in the file.
 //!
+//! - [`errors`]: pages of errors, which are made when they are deployed.
 //! - [`library`]: the pages of the deployment, which a page may call.
 //! - [`names`]: names that mean an argument and a column, and functions that are VOLATILE.
 //! - [`warnings`]: what is said of pages that can be deployed and may be wrong.
 //! - [`sql`]: the statement that makes the function, and the place of an error of it.
 
+pub(crate) mod errors;
 pub(crate) mod library;
 mod names;
 mod sql;

@@ -38,6 +38,8 @@ pub enum Registered {
     Handler,
     /// By `http.guard()`.
     Guard,
+    /// By `http.error_pages()`.
+    ErrorPages,
     /// By `job.define()`.
     Job,
     /// By `job.schedule()`.
@@ -52,6 +54,7 @@ impl Registered {
             Self::Page => "page",
             Self::Handler => "handler",
             Self::Guard => "guard",
+            Self::ErrorPages => "error pages",
             Self::Job => "job",
             Self::Schedule => "schedule",
         }

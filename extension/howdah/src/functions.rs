@@ -5,7 +5,7 @@
 //! - [`intakes`]: what the views on listeners for lines show.
 //! - [`job_kinds`]: kinds of jobs.
 //! - [`calling`]: a request in the caller's transaction.
-//! - [`registering`]: routes and pages; [`handlers`]: query handlers; [`guarding`]: guards; [`caching`]: routes whose answers are kept; [`listening`]: ports.
+//! - [`registering`]: routes and pages; [`handlers`]: query handlers; [`guarding`]: guards; [`error_pages`]: where those of an application answer; [`caching`]: routes whose answers are kept; [`listening`]: ports.
 //! - [`changes`]: what commits have changed.
 //! - [`configuration`]: what a change of the configuration sets off.
 //! - [`queue_answers`]: rows of queues as JSON for answers over HTTP; [`queue_http`]: what else queues need for HTTP beside SQL.
@@ -17,6 +17,7 @@ mod caching;
 mod calling;
 mod changes;
 pub(crate) mod configuration;
+mod error_pages;
 mod forms;
 mod guarding;
 mod handlers;

@@ -21,7 +21,7 @@ use super::reads::{self, Named};
 use super::receiver::Receiver;
 use super::run::Job;
 use super::table::{NoTable, Table};
-use super::{called, current, grants, later, proxies, stored_body};
+use super::{called, current, error_pages, grants, later, proxies, stored_body};
 
 thread_local! {
     /// Whether this session has the callbacks and hooks that a worker has from its start.
@@ -109,7 +109,7 @@ unsafe fn run(request: &Request<'_>, records: bool) -> Vec<u8> {
     let buffer = std::mem::take(&mut receiver.buffer);
     match answered {
         Ok(_) => buffer,
-        Err(problem) => problem.write(buffer, request.id()),
+        Err(problem) => error_pages::shown(request, problem.write(buffer, request.id())),
     }
 }
 

@@ -18,6 +18,7 @@
 //!   another site has sent it.
 //! - [`apart`]: functions that run apart from requests: jobs. [`error_context`]: what runs, for errors.
 //! - [`path_guards`]: functions that let requests pass first.
+//! - [`error_pages`]: pages that browsers get in the place of an error's document.
 //! - [`guard`]: writes that say what they are to find; [`guarded`]: whether they find it.
 //! - [`reads`]: what an answer has read, with [`read_plans`] and [`read_inputs`]; [`read_functions`], [`plpgsql_plugin`] and [`plpgsql_steps`]: what
 //!   PL/pgSQL computes without a plan; [`fixed_functions`]: which functions change by commits alone; [`read_conversions`]: texts that mean another
@@ -50,6 +51,7 @@ pub mod described_form;
 mod effects;
 pub mod endpoint;
 mod error_context;
+pub mod error_pages;
 mod execute;
 mod fixed_functions;
 mod form_again;

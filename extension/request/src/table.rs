@@ -194,6 +194,7 @@ unsafe fn read(along: Along<'_>) -> Result<Configuration, NoTable> {
             table(schema, c"route"),
             table(schema, c"handler"),
             table(schema, c"guarded"),
+            table(schema, c"error_page"),
             table(schema, c"listener"),
             table(queue, c"listener"),
             table(job, c"kind"),

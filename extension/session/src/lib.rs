@@ -7,7 +7,7 @@
 //! - [`deployer`]: as whom and with what settings the files of an application run; [`deployments`]: those that become visible while a request
 //!   runs.
 //! - [`request_transaction`]: the transaction of a request, [`deferred`], constraints that wait for its end; [`cursors`] of the session in which `http.call` runs one; [`own_transaction`]: one for the platform's own look-ups;
-//!   [`subtransaction`]: work that may fail without failing the transaction. [`standbys`]: whether they have what was committed.
+//!   [`subtransaction`]: work that may fail without failing the transaction; [`time_limit`]: work that may take so long alone. [`standbys`]: whether they have what was committed.
 //! - [`invalidations`]: what changes in the catalogs. [`file_settings`]: what the configuration's files say.
 //! - [`kept_plans`], [`kept_domains`], [`kept_expressions`], [`kept_dictionaries`] and [`compiled`]: what PostgreSQL keeps of one role and another must not
 //!   find; [`process_tables`] and [`relations`] find it.
@@ -56,6 +56,7 @@ pub mod standbys;
 pub mod stored_settings;
 pub mod subtransaction;
 pub mod temporary;
+pub mod time_limit;
 pub mod user_settings;
 pub mod vacuum;
 pub mod watch;

@@ -166,6 +166,7 @@ macro_rules! switches {
 
 switches! {
     SHOW_ERRORS = "howdah.show_errors\0", false, Sighup, "Error responses carry details, hints and the messages of internal errors.\0";
+    BUILT_IN_ERROR_PAGES = "howdah.built_in_error_pages\0", true, Sighup, "Browsers get a page for an error that no application has a page for.\0";
     REDIRECT_READS_ONLY = "howdah.redirect_reads_only\0", false, Sighup, "Listeners that redirect to https refuse methods other than GET and HEAD.\0";
     JOBS = "howdah.jobs\0", true, Sighup, "Jobs run and schedules go on in this server.\0";
     TLS_STRICT_HOST = "howdah.tls_strict_host\0", false, Sighup, "Requests for a host that the connection's certificate does not cover are refused.\0";

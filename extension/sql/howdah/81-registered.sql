@@ -8,6 +8,8 @@ select 'handler', array[h.name], h.owner::text, h.role::text from http.handler h
 union all
 select 'guard', array[g.prefix], g.owner::text, g.role::text from http.guarded g
 union all
+select 'error pages', array[p.prefix], p.owner, null from http.error_prefix p
+union all
 select 'schedule', array[s.name], pg_catalog.pg_get_userbyid(s.owner)::text, null from job.timetable s
 union all
 select 'job', array[k.name], pg_catalog.pg_get_userbyid(k.owner)::text, k.role::text from job.kind k;
@@ -48,6 +50,8 @@ begin
       delete from http.handler h where h.name = unregister.names[1];
     when 'guard' then
       delete from http.guarded g where g.prefix = unregister.names[1];
+    when 'error pages' then
+      delete from http.error_prefix p where p.prefix = unregister.names[1];
     when 'schedule' then
       delete from job.timetable s where s.name = unregister.names[1];
     when 'job' then
@@ -84,7 +88,7 @@ begin
       select from deploy.object again
       where again.application = unregister_gone.application and again.type = n.type and again.names = n.names and not again.is_stale)
     -- A kind last: with it go its schedules.
-    order by array_position(array['route', 'page', 'handler', 'guard', 'schedule', 'job'], g.type), g.names
+    order by array_position(array['route', 'page', 'handler', 'guard', 'error pages', 'schedule', 'job'], g.type), g.names
   loop
     perform deploy.unregister(gone.type, gone.names, false);
     return next gone.label;
@@ -98,12 +102,14 @@ create function deploy.unregister_all(application text) returns void
 language sql volatile
 set search_path = pg_catalog, pg_temp
 as $body$
+  delete from http.error_page e using deploy.application a
+  where a.name = unregister_all.application and e.owner = pg_get_userbyid(a.owner);
   select deploy.unregister(g.type, g.names, true)
   from (
     select r.type, r.names
     from deploy.registered r join deploy.application a on r.owner = pg_get_userbyid(a.owner)
     where a.name = unregister_all.application
-    order by array_position(array['route', 'page', 'handler', 'guard', 'schedule', 'job'], r.type)) g
+    order by array_position(array['route', 'page', 'handler', 'guard', 'error pages', 'schedule', 'job'], r.type)) g
 $body$;
 comment on function deploy.unregister_all(text) is 'Takes back all that the owner of an application has registered, with its jobs';
 
@@ -127,3 +133,37 @@ comment on function deploy.keep_last(text, text) is 'Forgets earlier deployments
 revoke all on function
   deploy.unregister(text, text[], boolean), deploy.unregister_gone(text, text, text), deploy.unregister_all(text), deploy.keep_last(text, text)
 from public;
+
+create function deploy.keep_error_pages(owner text, pages json) returns table (prefix text, other text)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $body$
+#variable_conflict use_column
+declare
+  prefixes text[] := array(select p.prefix from http.error_prefix p where p.owner = keep_error_pages.owner);
+  wanted http.error_page[];
+begin
+  if prefixes = '{}' then
+    prefixes := array['/'];
+  end if;
+  wanted := array(
+    select row(r.prefix, p.number, keep_error_pages.owner, p.statuses, p.with_detail, p.pieces)::http.error_page
+    from unnest(prefixes) r (prefix)
+    cross join rows from (json_to_recordset(keep_error_pages.pages) as (statuses integer[], with_detail boolean, pieces text[]))
+      with ordinality p (statuses, with_detail, pieces, number));
+  return query
+  select distinct e.prefix, e.owner from unnest(wanted) w join http.error_page e on e.prefix = w.prefix and e.owner <> keep_error_pages.owner;
+  -- Gateways read all of them again after a change.
+  if not found and exists (
+    (select w.* from unnest(wanted) w except all select e.* from http.error_page e where e.owner = keep_error_pages.owner)
+    union all
+    (select e.* from http.error_page e where e.owner = keep_error_pages.owner except all select w.* from unnest(wanted) w)) then
+    delete from http.error_page e where e.owner = keep_error_pages.owner;
+    insert into http.error_page select w.* from unnest(wanted) w;
+  end if;
+end
+$body$;
+comment on function deploy.keep_error_pages(text, json) is
+  'Keeps these as the error pages of an application''s owner. Paths whose pages are another''s are returned, and nothing is kept then'
+;
+revoke all on function deploy.keep_error_pages(text, json) from public;

@@ -11,7 +11,7 @@
 //! A gateway that keeps too much memory ([`kept_memory`]) has another take its place.
 //! A request whose answer waits for rows of a queue is [parked](dispatch::Parked) meanwhile; one for which
 //! the exchange has no room [waits](dispatch::Waiting). What is answered without running anything is counted by [`refusals`].
-//! [`listeners`] binds what the tables say, and [`leaving`] gives it up. [`certificates`] has what they speak TLS with, [`shown`] tells it to
+//! [`listeners`] binds what the tables say ([`configured`]), and [`leaving`] gives it up. [`certificates`] has what they speak TLS with, [`shown`] tells it to
 //! sessions, and [`handshakes`] tells the log what goes wrong. What is [`remembered`] is answered by [`knowing`] it. What comes by a listener that only sends clients to https is answered by
 //! [`redirecting`]. Between two turns PostgreSQL gets its due: interrupts, barriers, invalidations, statistics.
 
@@ -20,6 +20,7 @@ mod bucket_answers;
 mod buckets;
 mod budget;
 pub mod certificates;
+mod configured;
 mod deadline;
 mod flights;
 mod followers;
@@ -39,10 +40,10 @@ pub mod shown;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::os::fd::{BorrowedFd, RawFd};
-use std::rc::Rc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::{Duration, Instant};
 
+use ::error_pages::ErrorPages;
 use ::gateway::{Arrived, Server, Ticket};
 use dispatch::Waiter;
 use exchange::NO_GATE;
@@ -54,19 +55,18 @@ use pgrx::pg_sys;
 use pgrx::spi::SpiClient;
 use problem::Problem;
 use request::table::NoTable;
-use request::{Runner, Way, admission, proxies};
+use request::{Runner, Way, admission, error_pages, proxies};
 use session::at_rest::{self, AtRest};
 use session::{log_rate, stored_settings};
 use shared::databases::LineKind;
 use shared::workers::Kind;
-use shared::{now_us, shared, wake};
+use shared::{now_us, settings, shared, wake};
 
-use crate::intake::{self, Intake};
-use crate::listener::{self, Listener};
 use crate::worker::{self, Worker};
 use accounts::Accounts;
 use buckets::Buckets;
 use certificates::Certificates;
+use configured::Configured;
 use flights::Flights;
 use inline::Inline;
 use kept_memory::KeptMemory;
@@ -145,15 +145,6 @@ unfailing_callback! {
             end.leave();
         }
     }
-}
-
-/// What SQL asks for.
-#[derive(Default)]
-struct Configured {
-    http: Vec<Listener>,
-    lines: Vec<Rc<Intake>>,
-    /// How many kinds of jobs there are.
-    job_kinds: u32,
 }
 
 struct Gateway<'w> {
@@ -309,19 +300,16 @@ impl Gateway<'_> {
         self.runner.settings_changed();
         self.flights.remembered.clear();
         self.server.set_limits(limits::in_force());
+        self.server.set_built_in_error_pages(settings::BUILT_IN_ERROR_PAGES.get());
         self.certificates.look(true);
         self.refresh_listeners();
     }
 
     /// Follows the configuration. While somebody holds a lock on its tables, the gateway goes on with what it knows.
     fn refresh(&mut self) {
-        let mut configured = Configured::default();
+        let (mut configured, mut pages) = (Configured::default(), ErrorPages::default());
         let mut along = |client: &SpiClient<'_>| {
-            configured = Configured {
-                http: listener::read(client)?,
-                lines: intake::read(client)?,
-                job_kinds: jobs::kinds::count(client)?,
-            };
+            (configured, pages) = (Configured::read(client)?, error_pages::read(client)?);
             Ok(())
         };
         // SAFETY: on the main thread, outside a transaction.
@@ -332,6 +320,7 @@ impl Gateway<'_> {
                 // SAFETY: as above.
                 unsafe { stored_settings::learn(roles) };
                 self.configured = configured;
+                self.server.set_error_pages(pages);
                 self.flights.remembered.clear();
                 self.tell_of_jobs();
                 self.name_routes();

@@ -12,6 +12,8 @@ use crate::listeners::{self, ADDRESSES, BEHIND};
 /// From where the platform is asked, which believes this address and no other to say who asks: it is none that others come from.
 pub(crate) const SOURCE: [u8; 4] = [127, 76, 105, 118];
 const PROXIES: &str = "howdah.trusted_proxies";
+/// The setting of pages for errors.
+const BUILT_IN_PAGES: &str = "howdah.built_in_error_pages";
 
 /// What is listened on.
 pub(crate) struct Front {
@@ -46,7 +48,8 @@ impl Front {
     }
 }
 
-/// How the platform listens behind it. It is told so by its settings, and to believe what is in front of it.
+/// How the platform listens behind it. It is told so by its settings, to believe what is in front of it, and to leave errors to pages that say more
+/// than the one that is built in.
 pub(crate) fn behind(settings: &mut Vec<(String, String)>) -> Result<Behind> {
     let source = SOURCE.map(|part| part.to_string()).join(".");
     let with = |first: &str, name: &str, default: &str| {
@@ -56,6 +59,9 @@ pub(crate) fn behind(settings: &mut Vec<(String, String)>) -> Result<Behind> {
     let (addresses, proxies) = (with(BEHIND, ADDRESSES, "localhost"), with(&source, PROXIES, ""));
     settings.retain(|(name, _)| !name.eq_ignore_ascii_case(ADDRESSES) && !name.eq_ignore_ascii_case(PROXIES));
     settings.extend([(ADDRESSES.to_owned(), String::new()), (PROXIES.to_owned(), proxies)]);
+    if last(settings, BUILT_IN_PAGES).is_none() {
+        settings.push((BUILT_IN_PAGES.to_owned(), "off".to_owned()));
+    }
     Ok(Behind { port: free_port()?, addresses })
 }
 
@@ -129,15 +135,22 @@ mod tests {
     fn the_platform_listens_behind_it_and_believes_it_beside_what_was_said() {
         let mut said = Vec::new();
         assert_eq!(behind(&mut said).unwrap().addresses, "127.0.0.1, localhost");
-        assert_eq!(said, settings(&[(ADDRESSES, ""), (PROXIES, "127.76.105.118")]));
+        let own = [(ADDRESSES, ""), (PROXIES, "127.76.105.118"), (BUILT_IN_PAGES, "off")];
+        assert_eq!(said, settings(&own));
         let mut said = settings(&[
             (PROXIES, "10.0.0.1"),
             ("work_mem", "5MB"),
             ("HOWDAH.trusted_proxies", "10.0.0.2,10.0.0.3"),
+            (BUILT_IN_PAGES, "on"),
             (ADDRESSES, "*"),
         ]);
         assert_eq!(behind(&mut said).unwrap().addresses, "127.0.0.1, *");
-        let all = [("work_mem", "5MB"), (ADDRESSES, ""), (PROXIES, "127.76.105.118, 10.0.0.2, 10.0.0.3")];
+        let all = [
+            ("work_mem", "5MB"),
+            (BUILT_IN_PAGES, "on"),
+            (ADDRESSES, ""),
+            (PROXIES, "127.76.105.118, 10.0.0.2, 10.0.0.3"),
+        ];
         assert_eq!(said, settings(&all));
     }
 

@@ -18,11 +18,13 @@ mod wait;
 use bytes::BytesMut;
 
 use ::http1::Scanner;
+use error_pages::PageWish;
 use message::id::Kept;
 
 use crate::connection::{Peer, Registered};
 use crate::http2;
 use crate::refusal::Refusal;
+use crate::replies::Reply;
 use crate::stream::Stream;
 
 pub(crate) use input::FIRST_WORD;
@@ -97,7 +99,9 @@ impl Connection {
             Err(Ending::Gone) => return false,
         };
         let (id, is_personal) = (Kept::of(&started.message), message::is_personal(&started.message));
+        let wish = PageWish::of_message(&started.message);
         let Some(reply) = self.reply_to(started.message).await else { return false };
+        let reply = reply.paged(&self.place.shared, wish.as_ref());
         drop(charge);
         let Started { is_head, minor_version, .. } = started;
         let shape = Shape { is_head, minor_version, is_personal, id: Some(&id) };
@@ -124,7 +128,8 @@ impl Connection {
     async fn answer_and_linger(&mut self, refusal: Refusal) {
         self.place.shared.tally.reject(refusal.reject.status);
         let shape = Shape { is_head: false, minor_version: 1, is_personal: false, id: None };
-        if self.write_reply(refusal.response().into(), shape, false).await.is_ok() {
+        let reply = Reply::from(refusal.response()).paged(&self.place.shared, refusal.wish.as_ref());
+        if self.write_reply(reply, shape, false).await.is_ok() {
             self.linger().await;
         }
     }

@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
+use error_pages::PageWish;
 use h2::RecvStream;
 use h2::server::SendResponse;
 use http::header::{CONTENT_LENGTH, COOKIE, EXPECT, HOST};
@@ -96,7 +97,10 @@ impl Begun {
 
 fn refusal(reject: Reject, parts: &Parts) -> Refusal {
     let mut sent = parts.headers.get_all("x-request-id").iter();
-    Refusal::with_id(reject, sent.find_map(|value| id::sane(value.as_bytes())))
+    let headers =
+        parts.headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
+    let id = sent.find_map(|value| id::sane(value.as_bytes()));
+    Refusal::with_wish(reject, id, PageWish::of_headers(parts.uri.path(), headers))
 }
 
 /// Reads the body. A client that is `waiting` is told to send it, unless it comes by itself.

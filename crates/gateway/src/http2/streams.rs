@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use error_pages::PageWish;
 use h2::RecvStream;
 use h2::server::SendResponse;
 use message::id::Kept;
@@ -66,10 +67,11 @@ async fn serve(
         Ok((message, charge)) => {
             id = Some(Kept::of(&message));
             is_personal = message::is_personal(&message);
+            let wish = PageWish::of_message(&message);
             open.received();
             let reply = reply_to(&shared, open.listener(), message, &mut respond).await?;
             drop(charge);
-            reply
+            reply.paged(&shared, wish.as_ref())
         }
         Err(Unreceived::Refused(refusal, body)) => {
             shared.tally.reject(refusal.reject.status);
@@ -78,7 +80,7 @@ async fn serve(
             } else {
                 rest = body;
             }
-            refusal.response().into()
+            Reply::from(refusal.response()).paged(&shared, refusal.wish.as_ref())
         }
         Err(Unreceived::Gone) => return None,
     };
