@@ -261,8 +261,8 @@ fn what_is_new_has_its_seeds() {
     assert_eq!(dev.platform.query("select count(*) from notes.entry"), "0");
     dev.save("howdah.toml", "name = \"notes\"\n");
     dev.save("seeds/development/entry.ndjson", "");
-    let migration =
-        "create table entry (id int generated always as identity primary key, author text, message text);
+    let migration = "create domain short_text as text;
+         create table entry (id int generated always as identity primary key, author text, message text);
          grant select, insert on entry to howdah_web;\n";
     dev.save("migrations/001-entry.sql", migration);
     dev.says("type anew");

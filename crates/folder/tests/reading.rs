@@ -95,7 +95,7 @@ fn what_howdah_new_makes_is_an_application() {
         write(folder.path(), &path, &text);
     }
     let read = Folder::read(folder.path()).unwrap();
-    assert_eq!((read.manifest.name.as_str(), read.files.len()), ("guestbook", 7));
+    assert_eq!((read.manifest.name.as_str(), read.files.len()), ("guestbook", 8));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::ffi::{CStr, c_int};
+use std::ffi::c_int;
 use std::ptr::null_mut;
 
 use form::File;
@@ -15,7 +15,7 @@ use session::log_rate;
 
 use super::bound_value::{ArgumentPlace, BindError, Bound, Value};
 use super::function::Function;
-use super::inputs::{Argument, Attribute, Input, TypeInput};
+use super::inputs::{Argument, Input, TypeInput};
 use super::json;
 use super::params;
 use super::secrets;
@@ -288,18 +288,10 @@ unsafe fn row_of(
         for place in 0..count {
             (*row.add(place), *nulls.add(place)) = (Datum::null(), true);
         }
-        let live = (0..count).filter(|place| !pg::attribute(description, *place).attisdropped).count();
-        let is_same = |known: &Attribute| {
-            let now = (known.place < count).then(|| pg::attribute(description, known.place));
-            now.is_some_and(|now| {
-                let name = CStr::from_ptr(now.attname.data.as_ptr()).to_bytes();
-                (now.atttypid, now.atttypmod) == (known.argument.type_oid, known.argument.typmod)
-                    && known.argument.name.as_ref().is_some_and(|known| known.as_bytes() == name)
-            })
-        };
-        if live != argument.attributes.len() || !argument.attributes.iter().all(is_same) {
+        if !argument.is_described_by(description) {
             pg::guard::raise(pg::guard::PgError {
-                sqlstate: *b"42804",
+                // It is of the catalogs: made anew, the plan has them.
+                sqlstate: *b"XX000",
                 message: "the type of an argument has other attributes by now".into(),
                 ..Default::default()
             });

@@ -1,5 +1,7 @@
 //! What a function's arguments are, and what converts text into them.
 
+use std::ffi::CStr;
+
 use pg::text::string;
 use pgrx::pg_sys::{self, Oid};
 use session::kept_domains;
@@ -44,6 +46,40 @@ impl Argument {
     pub fn takes(&self, name: &str) -> bool {
         let named = |argument: &Argument| argument.name.as_deref() == Some(name);
         named(self) || self.attributes.iter().any(|attribute| named(&attribute.argument))
+    }
+
+    /// Whether its attributes are still those that were looked up.
+    ///
+    /// # Safety
+    /// Inside a transaction; errors unwind.
+    pub(crate) unsafe fn is_up_to_date(&self) -> bool {
+        // SAFETY: by contract; the description is a copy.
+        self.attributes.is_empty()
+            || unsafe {
+                let base = pg_sys::getBaseType(self.type_oid);
+                self.is_described_by(pg_sys::lookup_rowtype_tupdesc_copy(base, -1))
+            }
+    }
+
+    /// Whether its attributes are those of a description.
+    ///
+    /// # Safety
+    /// A description of PostgreSQL's.
+    pub(super) unsafe fn is_described_by(&self, description: pg_sys::TupleDesc) -> bool {
+        // SAFETY: by contract; each place is one of the description's.
+        unsafe {
+            let count = (*description).natts as usize;
+            let live = (0..count).filter(|place| !pg::attribute(description, *place).attisdropped);
+            let is_same = |known: &Attribute| {
+                let now = (known.place < count).then(|| pg::attribute(description, known.place));
+                now.is_some_and(|now| {
+                    let name = CStr::from_ptr(now.attname.data.as_ptr()).to_bytes();
+                    (now.atttypid, now.atttypmod) == (known.argument.type_oid, known.argument.typmod)
+                        && known.argument.name.as_ref().is_some_and(|known| known.as_bytes() == name)
+                })
+            };
+            live.count() == self.attributes.len() && self.attributes.iter().all(is_same)
+        }
     }
 
     /// It, or its attributes if it has some.

@@ -103,6 +103,7 @@ unsafe fn still_stands(endpoint: &mut Endpoint, types: &Types) -> bool {
                     is_named(function, &endpoint.registration.target)
                         && author::obstacle(function, &endpoint.registration).is_none()
                         && plans.iter().all(|plan| function.still_returns(plan, types))
+                        && function.arguments().iter().all(|argument| argument.is_up_to_date())
                 }
             },
         }
