@@ -137,7 +137,7 @@ fn each_save_is_live_and_what_is_wrong_is_told_and_leaves_what_was() {
     dev.platform.query("insert into notes.entry (author, message) values ('Ada', 'stays')");
     let migration =
         fs::read_to_string(dev.platform.folder.path().join("notes/migrations/001-entry.sql")).unwrap();
-    dev.save("migrations/001-entry.sql", &migration.replace("author text", "author varchar(100)"));
+    dev.save("migrations/001-entry.sql", &migration.replace("message text", "message varchar(100)"));
     let told = dev.says("type anew");
     assert!(told.contains("migrations/001-entry.sql: it has run and was changed since"), "{told}");
     dev.typed.write_all(b"\nyes\n").unwrap();
@@ -152,7 +152,7 @@ fn each_save_is_live_and_what_is_wrong_is_told_and_leaves_what_was() {
     assert!(dev.page("/hello").ends_with("three"));
     assert!(dev.page("/gone").starts_with("HTTP/1.1 404"));
     assert_eq!(dev.platform.query("select count(*) from notes.entry"), "0");
-    assert_eq!(dev.platform.query("select atttypid::regtype from pg_attribute where attrelid = 'notes.entry'::regclass and attname = 'author'"), "character varying");
+    assert_eq!(dev.platform.query("select atttypid::regtype from pg_attribute where attrelid = 'notes.entry'::regclass and attname = 'message'"), "character varying");
 
     interrupt(&dev.child);
     assert!(dev.child.wait().unwrap().success());

@@ -81,7 +81,7 @@ begin
   return 1 / 0 = 1;
 end $$;\n",
     );
-    notes.write("routes.sql", "select http.route('GET', '/entries', 'entries');\nselect http.route('POST', '/entries', 'add_entry');\nselect http.route('GET', '/again', 'entries');\nselect http.page('GET', '/entries', 'entries');\n");
+    notes.write("routes.sql", "select http.route('GET', '/entries', 'entries');\nselect http.route('POST', '/entries', 'add_entry'), http.form('POST', '/entries', '/entries');\nselect http.route('GET', '/again', 'entries');\nselect http.page('GET', '/entries', 'entries');\n");
     let told = notes.fails(&["--coverage", "--junit", "junit.xml"]);
     assert!(
         told.contains("tests/count.sql:2: this is not true\n")
@@ -142,7 +142,7 @@ fn what_an_administrator_makes_elsewhere_is_made_on_the_copies() {
         "migrations/002-role.sql",
         "grant select, insert on entry to notes_web;\ngrant usage on schema notes to notes_web;\n",
     );
-    notes.write("routes.sql", "select http.route('GET', '/entries', 'entries', role => 'notes_web');\nselect http.route('POST', '/entries', 'add_entry', role => 'notes_web');\n");
+    notes.write("routes.sql", "select http.route('GET', '/entries', 'entries', role => 'notes_web');\nselect http.route('POST', '/entries', 'add_entry', role => 'notes_web'), http.form('POST', '/entries', '/entries');\n");
     notes.write(
         "tests/role.sql",
         "select status = 200 from http.call('GET', '/entries');\nselect hstore('a', 'b') is not null;\nselect extnamespace = 'public'::regnamespace from pg_extension where extname = 'hstore';\n",
