@@ -53,7 +53,7 @@ OVERWRITTEN = together::queue_dead_letters together::queue_values together::queu
 
 export PG_CONFIG
 
-.PHONY: help setup setup-test setup-long setup-client setup-lint setup-bench extension build run run-bips check quick test test-one test-command test-client test-timing test-long test-overwritten test-versions hunt lint format install uninstall bench bench-http bench-client bench-queue clean
+.PHONY: help setup setup-test setup-long setup-client setup-lint setup-bench extension build run run-bips check quick test test-one test-command test-client test-timing test-long test-overwritten test-versions pictures hunt lint format install uninstall bench bench-http bench-client bench-queue clean
 
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -136,6 +136,10 @@ test-long: setup-long extension ## the long tests too, those of time, on cluster
 	@RUSTFLAGS="--cfg loom" $(CARGO) test --release -p exchange -p registry --lib --target-dir "$(TARGET)/loom"
 	@$(MAKE) --no-print-directory test-overwritten
 	@$(MAKE) --no-print-directory test-timing
+
+pictures: PROFILE = $(TEST_PROFILE)
+pictures: setup-long extension ## the pictures of the documentation, made anew by a browser
+	@HOWDAH_PICTURES=docs/pictures HOWDAH_STAGE="$${HOWDAH_STAGE:-$(STAGE)}" $(TEST) --test command -- _in_chromium:: --ignored --test-threads=1
 
 # Hunts are tests whose module is called hunts; those of the client are in client/hunts and have names like client::copy.
 hunt: PROFILE = $(TEST_PROFILE)

@@ -61,6 +61,13 @@ comment on function http.invalid(text, text) is
   'Refuses a parameter of the current request, or without a name the whole, with a message for people. The function goes on; at its end nothing of it is kept'
 ;
 
+create function http.same_site(location text, otherwise text default '/') returns text
+language c immutable parallel safe
+as 'MODULE_PATHNAME', 'howdah_same_site';
+comment on function http.same_site(text, text) is
+  'A location if it is a path of the same site, as browsers read it; otherwise the second'
+;
+
 create function http.form_sent(form text default null) returns boolean
 language c stable parallel restricted
 as 'MODULE_PATHNAME', 'howdah_form_sent';
@@ -1027,6 +1034,11 @@ language c volatile strict
 as 'MODULE_PATHNAME', 'deploy_unready_routes';
 comment on function deploy.unready_routes(text) is 'Routes to a role''s functions, pages and guards, that cannot be served as things are';
 revoke all on function deploy.unready_routes(text) from public;
+create view deploy.forms as
+select r.method, r.pattern, r.form_page as page, r.owner from http.route r where r.form_page is not null;
+comment on view deploy.forms is 'Routes that are forms, the path of the page of each, and who owns them';
+revoke all on deploy.forms from public;
+
 create function deploy.answers(pattern text, url text) returns boolean
 language c immutable strict parallel safe
 as 'MODULE_PATHNAME', 'deploy_answers';

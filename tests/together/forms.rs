@@ -396,6 +396,7 @@ fn a_page_that_cannot_be_shown_leaves_the_problem() {
         ("http.form('GET', '/notes', '/notes')", "is not refused"),
         ("http.form('POST', '/none', '/notes')", "there is no route POST /none"),
         ("http.form('POST', '/notes', 'notes')", "the page of a form is a path"),
+        ("http.form('POST', '/notes', '/notes?a=1')", "has a query"),
         ("http.form('POST', '/notes/{id}', '/{ids}')", "the page /{ids} has the parameter ids"),
         ("http.field('a', type => 'button')", "is no type of a field"),
         ("http.field('a', choices => array[array['a', 'b', 'c']])", "choices are values, or pairs"),

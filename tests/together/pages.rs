@@ -413,6 +413,28 @@ fn pages_of_text_pages_that_call_themselves_and_volatile_ones() {
 }
 
 #[test]
+fn a_form_whose_page_is_nowhere_is_told() {
+    let take = "create function take(n int) returns text language sql stable return 'taken';\n";
+    let routes = |page: &str| {
+        format!(
+            "select http.route('POST', '/take', 'take'), http.route('GET', '/take/{{id}}', 'take_form');\nselect http.form('POST', '/take', page => '{page}');\n"
+        )
+    };
+    let page = (
+        "pages/take-form.html",
+        "{{ arguments: id text }}\n<form method=\"post\" action=\"/take\">{{ http.field('n') }}</form>\n",
+    );
+    let shop = shop(&[page, ("functions/take.sql", take), ("routes.sql", &routes("/tkae"))]);
+    let told = shop.ok("deploy");
+    let warning =
+        "warning: routes.sql:2:43: no route answers /tkae, the page of the form POST /take. Browsers";
+    assert!(told.contains(warning), "{told}");
+    shop.write("routes.sql", &routes("/take/new"));
+    let told = shop.ok("deploy");
+    assert!(!told.contains("warning"), "{told}");
+}
+
+#[test]
 fn links_that_no_route_answers_and_likely_mistakes_are_told() {
     let shop = shop(&[(
         "pages/links.html",

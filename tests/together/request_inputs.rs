@@ -87,6 +87,7 @@ const TELL_NOTHING: &[&str] = &[
     "http.html_concat(http.html,http.html)",
     "http.html_of(\"any\")",
     "http.safe_url(text)",
+    "http.same_site(text,text)",
     // Of a form that was sent, which no answer is kept of.
     "http.field(text,text,anyelement,text,text[],text,text)",
     "http.field(text,text,text,text,text[],text,text)",

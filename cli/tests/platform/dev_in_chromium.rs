@@ -10,7 +10,7 @@ use crate::webdriver::Browser;
 const ENTRIES: &str = "pages/entries.html";
 
 /// Where pictures for the documentation go, if somebody wants them: `HOWDAH_PICTURES=docs/pictures`, from the repository's folder.
-fn picture(browser: &Browser, name: &str) {
+pub(crate) fn picture(browser: &Browser, name: &str) {
     if let Some(folder) = env::var_os("HOWDAH_PICTURES").map(PathBuf::from) {
         let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         browser.picture(&project.join(folder).join(name));

@@ -3,6 +3,7 @@
 mod dev;
 mod dev_browser;
 mod dev_in_chromium;
+mod forms_in_chromium;
 mod https;
 mod testing;
 mod webdriver;
@@ -64,8 +65,7 @@ impl Platform {
     /// Sends a GET, whose answer [`answer`] reads.
     fn ask(&self, path: &str) -> TcpStream {
         let mut client = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-        client.write_all(request.as_bytes()).unwrap();
+        write!(client, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
         client
     }
 

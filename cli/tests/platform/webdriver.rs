@@ -153,6 +153,22 @@ impl Browser {
         self.tell(&format!("element/{element}/click"), &json!({}));
     }
 
+    /// Presses keys, one after the other, where the cursor is.
+    pub(crate) fn press(&self, keys: &str) {
+        let strokes = keys.chars().flat_map(|key| {
+            ["keyDown", "keyUp"].map(|kind| json!({ "type": kind, "value": key.to_string() }))
+        });
+        let source = json!({ "type": "key", "id": "keyboard", "actions": strokes.collect::<Vec<_>>() });
+        self.tell("actions", &json!({ "actions": [source] }));
+    }
+
+    /// Shows pages in a scheme of colours: `light` or `dark`.
+    pub(crate) fn prefer(&self, scheme: &str) {
+        let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
+        let command = json!({ "cmd": "Emulation.setEmulatedMedia", "params": { "features": features } });
+        self.tell("goog/cdp/execute", &command);
+    }
+
     /// Writes what is on the screen.
     pub(crate) fn picture(&self, file: &Path) {
         let picture = self.ask("screenshot");

@@ -47,7 +47,7 @@ const LAYOUT: &str = r#"{{ -- The frame around each page, with a style for eleme
 <meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{{ title }}</title>
 <style>
-:root { color-scheme: light dark; --accent: light-dark(#0b57d0, #a8c7fa); --line: light-dark(#8a8f98, #7d828c); --wrong: light-dark(#b3261e, #f2b8b5) }
+:root { color-scheme: light dark; color: CanvasText; background: Canvas; --accent: light-dark(#0b57d0, #a8c7fa); --line: light-dark(#8a8f98, #7d828c); --wrong: light-dark(#b3261e, #f2b8b5) }
 body { max-width: 40rem; margin: 2rem auto; padding: 0 1rem; font: 1.0625rem/1.6 system-ui, sans-serif }
 a { color: var(--accent) }
 h1 a { color: inherit; text-decoration: none }

@@ -21,6 +21,7 @@ pub mod cookie;
 mod error;
 pub mod escape;
 mod field;
+pub mod location;
 pub mod multipart;
 mod parameters;
 mod proxies;

@@ -107,10 +107,11 @@ impl OpenElements {
         differs
     }
 
-    /// Whether the same elements are open.
+    /// Whether the same elements are open, but for those that need not be closed.
     fn is_like(&self, other: &OpenElements) -> bool {
         let (mut one, mut two) = (&self.innermost, &other.innermost);
         loop {
+            (one, two) = (to_be_closed(one), to_be_closed(two));
             match (one, two) {
                 (None, None) => return true,
                 (Some(first), Some(second)) if Rc::ptr_eq(first, second) => return true,
@@ -121,4 +122,14 @@ impl OpenElements {
             }
         }
     }
+}
+
+/// The innermost element that has to be closed.
+fn to_be_closed(mut element: &Option<Rc<OpenElement>>) -> &Option<Rc<OpenElement>> {
+    while let Some(open) = element
+        && elements::may_stay_open(&open.name)
+    {
+        element = &open.around;
+    }
+    element
 }

@@ -181,6 +181,10 @@ fn unclosed_elements_are_warnings() {
     };
     let none: Vec<String> = Vec::new();
     assert_eq!(warnings("<ul><li>a<li>b</ul><p>c<table><tr><td>d</table><br><input><p>"), none);
+    // Nor where they stand in a loop, or differ from one branch to the other.
+    assert_eq!(warnings("<ul>{{ for select 1 as n }}<li>{{ n }}{{ end }}</ul>"), none);
+    let table = "<table>{{ for select 1 as n }}<tr><td>{{ n }}{{ if n = 1 }}<td>x{{ end }}{{ end }}</table>";
+    assert_eq!(warnings(table), none);
     assert_eq!(warnings("{{ if a }}<div class=a>{{ else }}<div>{{ end }}</div>"), none);
     assert_eq!(warnings("<div>\n <b>{{ x }}</div>"), ["2:2: <b> is never closed"]);
     assert_eq!(warnings("<div>\n"), ["1:1: <div> is never closed"]);

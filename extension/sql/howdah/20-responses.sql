@@ -61,6 +61,13 @@ return row(
 comment on function http.redirect(text, integer, http.header[]) is
   'Sends the client elsewhere: 303 after a form, 307 to repeat the request, 301 or 308 for good';
 
+create function http.same_site(location text, otherwise text default '/') returns text
+language c immutable parallel safe
+as 'MODULE_PATHNAME', 'howdah_same_site';
+comment on function http.same_site(text, text) is
+  'A location if it is a path of the same site, as browsers read it; otherwise the second'
+;
+
 create function http.cookie_text(
   name text, value text, path text, domain text, max_age integer, secure boolean, http_only boolean,
   same_site text)

@@ -27,6 +27,11 @@ select s.kind as type, array_remove(array[s.method, s.pattern], null) as names, 
 comment on view deploy.requested is 'How often routes, pages and query handlers were asked, and have failed';
 revoke all on deploy.requested from public;
 
+create view deploy.forms as
+select r.method, r.pattern, r.form_page as page, r.owner from http.route r where r.form_page is not null;
+comment on view deploy.forms is 'Routes that are forms, the path of the page of each, and who owns them';
+revoke all on deploy.forms from public;
+
 create function deploy.answers(pattern text, url text) returns boolean
 language c immutable strict parallel safe
 as 'MODULE_PATHNAME', 'deploy_answers';

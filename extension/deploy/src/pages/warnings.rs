@@ -13,6 +13,14 @@ use super::library;
 const UNANSWERED: &str = "select u.url from unnest($1::text[]) u (url)
     where not exists (select from deploy.registered r where r.type in ('route', 'page') and deploy.answers(r.names[2], u.url))";
 
+/// Forms of an owner whose page no route answers, with the text of the file that registers routes.
+const WITHOUT_PAGE: &str = "select f.method, f.pattern, f.page, coalesce(
+      (select c.content from deploy.file d join deploy.content c on c.application = d.application and c.digest = d.digest
+       where d.application = $2 and d.number = $3 and d.path = 'routes.sql'), '')
+    from deploy.forms f
+    where f.owner = pg_get_userbyid($1) and not exists (
+      select from deploy.registered r where r.type in ('route', 'page') and r.names[1] in ('GET', '*') and deploy.answers(r.names[2], f.page))";
+
 /// Warnings of all pages of the deployment, in the order of their places: likely mistakes, and URLs that no route answers.
 pub(crate) fn all(deployment: &Deployment) -> Vec<Value> {
     let mut warnings = library::with(deployment, |library| {
@@ -23,9 +31,35 @@ pub(crate) fn all(deployment: &Deployment) -> Vec<Value> {
             rows_as_owner(UNANSWERED, &[urls.into()], |row| row.get::<String>(1).ok()?).into_iter().collect();
         library.pages().flat_map(|page| of_page(page, &unanswered)).collect::<Vec<_>>()
     });
+    warnings.extend(forms(deployment));
     warnings.sort_by(|one, other| (&one.0, one.1).cmp(&(&other.0, other.1)));
     let value = |(path, (line, column), message, hint): PageWarning| json!({ "path": path, "line": line, "column": column, "message": message, "hint": hint });
     warnings.into_iter().map(value).collect()
+}
+
+/// Forms whose page is nowhere: a refusal of theirs would be shown to nobody.
+fn forms(deployment: &Deployment) -> Vec<PageWarning> {
+    let application = &deployment.application;
+    let arguments = [application.owner.into(), application.name.as_str().into(), deployment.number.into()];
+    rows_as_owner(WITHOUT_PAGE, &arguments, |row| {
+        let text = |place: usize| row.get::<String>(place).ok().flatten();
+        let (method, pattern, page, routes) = (text(1)?, text(2)?, text(3)?, text(4)?);
+        let place = routes.find(&format!("'{page}'")).map_or((1, 1), |at| place_in(&routes, at));
+        let hint = "Browsers get the error of a form that is refused, and not the form.";
+        Some((
+            "routes.sql".into(),
+            place,
+            format!("no route answers {page}, the page of the form {method} {pattern}"),
+            Some(hint.into()),
+        ))
+    })
+}
+
+/// Line and column of a byte.
+fn place_in(text: &str, at: usize) -> (usize, usize) {
+    let before = &text[..at];
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    (1 + before.matches('\n').count(), 1 + line.chars().count())
 }
 
 /// Path, line and column, text, and what to write instead.

@@ -50,6 +50,13 @@ sql_function!(
 
 /// An error if there is no such path, or if it has a parameter that the form's route lacks.
 fn check_page(page: &str, pattern: &str) {
+    if page.contains(['?', '#']) {
+        refuse_with_hint(
+            INVALID,
+            &format!("the page of a form is a path, and {page} has a query"),
+            "The page gets the query that the form is sent with.",
+        );
+    }
     let parameters = match router::checked_parameters(page) {
         Ok(parameters) => parameters,
         Err(error) => refuse(INVALID, &format!("the page of a form is a path: {error}")),

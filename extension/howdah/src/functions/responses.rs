@@ -3,6 +3,7 @@
 use form::cookie::{SameSite, SetCookie};
 use pg::entry::sql_function;
 use pg::guard::direct;
+use pg::refuse::refuse_with_hint;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use request::params;
@@ -28,7 +29,27 @@ sql_function!(
 sql_function!(
     /// `http.as_location`
     as_location_wrapper,
-    |call| of_pieces(form::escape::location_pieces, call.need(0, "value"))
+    |call| {
+        let location: &str = call.need(0, "value");
+        if !form::location::is_redirect(location) {
+            let shown: String = location.chars().take(100).collect();
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                &format!("{shown:?} is no location for a redirect: it has another scheme than http and https, or names a host without one"),
+                "A path of the site begins with one slash. For a value that a client has sent: http.same_site(next).",
+            );
+        }
+        of_pieces(form::escape::location_pieces, location)
+    }
+);
+
+sql_function!(
+    /// `http.same_site(location, otherwise)`
+    howdah_same_site,
+    |call| match call.get::<&str>(0).filter(|location| form::location::is_on_site(location)) {
+        Some(_) => call.argument(0).unwrap_or_else(|| call.null()),
+        None => call.argument(1).unwrap_or_else(|| call.null()),
+    }
 );
 
 /// A text of the pieces that are made of another.
