@@ -479,6 +479,13 @@ fn one_argument_of_a_row_type_takes_all_fields() {
         (platform.get("/counts").text(), platform.get("/counts?pieces=4&name=a").text()),
         ("none".into(), "4".into())
     );
+    // What is kept for a request without fields is none of one with some.
+    platform.sql("select http.cache('GET', '/counts'), http.validate('GET', '/counts')");
+    for _ in 0..4 {
+        for (query, answer) in [("", "none"), ("?pieces=4&name=a", "4"), ("?pieces=5&name=a", "5")] {
+            assert_eq!(platform.get(&format!("/counts{query}")).text(), answer, "{query}");
+        }
+    }
     // Attributes that come, go and change their names, between two requests. A default of the type would forbid it.
     platform.sql(
         "drop function counts;
@@ -499,6 +506,27 @@ fn one_argument_of_a_row_type_takes_all_fields() {
     assert_eq!(platform.get("/counts?less=x").json()["errors"][0]["parameter"], "name");
     assert_eq!(platform.get("/counts?more=x&name=a&pieces=2").text(), "2");
     assert_eq!(platform.count("ordered"), 5);
+}
+
+#[test]
+fn a_form_beside_which_a_page_takes_browsers_is_one_form() {
+    let platform = Platform::start();
+    platform.sql(
+        "create function for_programs(n int) returns text language sql stable as $$ select 'program' $$;
+         create function for_people(n int, day date default null) returns http.html language sql stable as $$ select '<p>people'::http.html $$;
+         create function shows() returns http.html language sql stable return http.field('n') || http.field('day', form => '/take');
+         select http.route('GET', '/form', 'shows'), http.route('POST', '/take', 'for_programs'), http.page('POST', '/take', 'for_people'),
+           http.form('POST', '/take', '/form')",
+    );
+    assert_eq!(posted(&platform, "/take", "n=1", BROWSER).text(), "<p>people");
+    assert_eq!(posted(&platform, "/take", "n=1", "*/*").text(), "program");
+    let reply = posted(&platform, "/take", "n=x&day=y", BROWSER);
+    let page = Page::of(&reply.text());
+    assert_eq!((reply.status, page.wrong().len()), (422, 2), "{}", reply.text());
+    assert_eq!(
+        posted(&platform, "/take", "n=x", "*/*").header("content-type"),
+        Some("application/problem+json")
+    );
 }
 
 #[test]

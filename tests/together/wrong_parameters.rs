@@ -293,6 +293,21 @@ fn a_handler_refuses_parameters_and_nothing_of_it_is_kept() {
         assert_eq!((reply.status, &errors(&reply)[0]["message"]), (422, &json!("sly")));
         assert_eq!(platform.get("/sly?n=5").text(), "read");
     }
+    // At the commit, too, where nothing else could undo it.
+    platform.sql(
+        "create function refuse_late() returns trigger language plpgsql as $$ begin perform http.invalid('n', 'too late'); return null; end $$;
+         create constraint trigger late after insert on kept deferrable initially deferred for each row when (new.n = 4)
+           execute function refuse_late()",
+    );
+    let reply = write(4);
+    assert_eq!(
+        (reply.status, &errors(&reply)[0]),
+        (422, &json!({ "parameter": "n", "message": "too late" })),
+        "{}",
+        reply.text()
+    );
+    assert_eq!((platform.count("kept"), write(3).status), (1, 200));
+    assert_eq!(platform.count("kept"), 2);
     // By http.call, whose transaction goes on; and where no request runs.
     let called = r#"select string_agg(concat(r.status, convert_from(r.body, 'UTF8')::jsonb -> 'errors' -> 0 ->> 'message'), ' ')
         from (values (9), (1), (8)) n (n), http.call('POST', '/writes', array[http.header('content-type', 'application/json')],

@@ -109,7 +109,7 @@ fn is_of_form(problem: &Problem) -> bool {
 }
 
 impl<'s> SentForm<'s> {
-    /// The form that a request has sent, and was refused; and the path at which its page is. None if its route is no form's.
+    /// The form that a request has sent, and that was refused. None if its route is no form's, or it was refused for something else.
     pub(super) fn of(
         request: &'s Request<'s>,
         problem: &Problem,

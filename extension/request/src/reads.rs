@@ -206,7 +206,8 @@ pub(crate) unsafe fn note_ends(
     if !records() {
         return;
     }
-    let names = arguments.into_iter().flatten().filter_map(|argument| argument.name.as_deref());
+    let leaves = arguments.into_iter().flatten().flat_map(Argument::leaves);
+    let names = leaves.filter_map(|(_, leaf)| leaf.name.as_deref());
     for name in names.filter(|name| !path.iter().any(|(known, _)| known == name)) {
         ReadInput::Query(name.to_owned()).note();
     }

@@ -2,7 +2,7 @@
 //!
 //! Of one run at a time: requests do not nest, and what runs before another in the same transaction is told before that begins.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use problem::{ParameterError, Problem, Wording};
 
@@ -12,6 +12,8 @@ use super::later;
 pub const MOST: usize = 1_000;
 
 thread_local! {
+    /// Whether the transaction is being committed.
+    static IS_ENDING: Cell<bool> = const { Cell::new(false) };
     static NOTED: RefCell<Vec<ParameterError>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -27,6 +29,16 @@ pub fn note(parameter: Option<&str>, message: &str) -> bool {
     })
 }
 
+/// Whether the transaction is being committed: what refuses something then, in a deferred trigger, has to end it by an error.
+pub fn is_ending() -> bool {
+    IS_ENDING.get()
+}
+
+/// The transaction is being committed from now on.
+pub(crate) fn end() {
+    IS_ENDING.set(true);
+}
+
 /// Whether something is refused.
 pub(crate) fn is_any() -> bool {
     NOTED.with_borrow(|noted| !noted.is_empty())
@@ -40,5 +52,6 @@ pub(crate) fn problem() -> Problem {
 
 /// Takes what is refused, in the order in which it was noted.
 pub(crate) fn take() -> Vec<ParameterError> {
+    IS_ENDING.set(false);
     NOTED.take()
 }

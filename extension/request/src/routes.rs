@@ -85,7 +85,9 @@ impl Routes {
         }
         let forms = endpoints.iter().enumerate().filter_map(|(place, endpoint)| {
             let registration = &endpoint.registration;
-            let form = PageForm::of(registration, place)?;
+            // Browsers send forms to the page, where one stands beside the route.
+            let is_of_programs = registration.by_accept && !registration.target.is_page();
+            let form = PageForm::of(registration, place).filter(|_| !is_of_programs)?;
             let path =
                 form_path::filled(registration.form_page.as_deref()?, |_| Some("a form's page".into()))?;
             let functions = self.places_at(&path).into_iter();
@@ -110,11 +112,18 @@ impl Routes {
     /// The form of a pattern, or the one that answers a path.
     pub(crate) fn form_named(&self, name: &str) -> Option<&PageForm> {
         let mut forms = self.forms.iter().map(|(form, _)| form);
-        let answers = |form: &PageForm| {
-            let method = if form.method == "*" { "POST" } else { &form.method };
-            matches!(self.router.lookup(method, name), Ok(Match::Found(found)) if found.route as usize == form.place)
-        };
-        forms.clone().find(|form| form.pattern == name).or_else(|| forms.find(|form| answers(form)))
+        forms.clone().find(|form| form.pattern == name).or_else(|| {
+            let place = |method| self.place_for_browsers(method, name);
+            let places = ["POST", "PUT", "PATCH", "DELETE"].map(place);
+            forms.find(|form| places.contains(&Some(form.place)))
+        })
+    }
+
+    /// The place of what answers a browser: the page, where one stands beside the route.
+    fn place_for_browsers(&self, method: &str, raw_path: &str) -> Option<usize> {
+        let Ok(Match::Found(found)) = self.router.lookup(method, raw_path) else { return None };
+        let page = self.pages.get(found.route as usize).copied().flatten();
+        Some(page.unwrap_or(found.route) as usize)
     }
 
     /// The methods that have a route where a request goes.

@@ -439,6 +439,7 @@ impl Job<'_, '_> {
                 faults::panic_if_asked(|name| self.request.header(name), "in the request");
                 faults::interrupt_if_asked("before the end");
                 if let Some(begun) = *begun {
+                    refused::end();
                     *confirmation = request_transaction::finish(begun, plan.leftovers());
                 }
             };

@@ -27,7 +27,7 @@ create function http.form_error(name text default null, form text default null) 
 language c stable parallel restricted
 as 'MODULE_PATHNAME', 'howdah_form_error';
 comment on function http.form_error(text, text) is
-  'The error of a field, or without a name the one that is of no field, in words for people; null if there is none'
+  'The error of a field, or without a name those that no field shows, in words for people; null if there is none'
 ;
 create function http.form_errors(form text default null) returns table (parameter text, message text)
 language c stable parallel restricted

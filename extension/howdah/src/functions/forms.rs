@@ -5,7 +5,7 @@ use std::rc::Rc;
 use fields::messages::{FieldFault, for_people};
 use fields::{Choice, Control, FormField, Rules, TypeClass, elements};
 use pg::entry::{Call, Returned, columns, sql_function};
-use pg::guard::direct;
+use pg::guard::{PgError, direct, unwind};
 use pg::refuse::{refuse, refuse_with_hint};
 use pgrx::pg_sys::{self, Datum};
 use pgrx::prelude::*;
@@ -88,6 +88,9 @@ sql_function!(
                 PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
                 &format!("a request has no more than {} invalid parameters", refused::MOST),
             );
+        }
+        if refused::is_ending() {
+            unwind(PgError { sqlstate: *b"PT422", message: message.to_owned(), ..PgError::default() });
         }
         Datum::null()
     }
