@@ -19,6 +19,7 @@ mod together {
     mod changes;
     mod commits;
     mod contrib;
+    mod cookies;
     mod databases;
     mod default_headers;
     mod deferred;
@@ -40,6 +41,7 @@ mod together {
     mod errors;
     mod example;
     mod extremes;
+    mod flash;
     mod forms;
     mod guarded_writes;
     mod guards;

@@ -26,6 +26,8 @@ const FUNCTIONS: &str = "
 /// What is not called, and why it can store nothing.
 const UNCALLED: &[(&str, &str)] = &[
     ("http.drain", "stops the workers of the database, which the test needs, and writes to no table"),
+    ("http.signed_text", "signs for the owner of what answers a request, and there is none here"),
+    ("http.set_signed_cookie", "the same"),
     ("deploy.files", "reads files of a deployment, of which there is none here"),
 ];
 
@@ -70,6 +72,10 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ("queue.read_with_poll", "max_poll_seconds", "0"),
     ("http.cookie_text", "value", "'value'"),
     ("http.set_cookie", "value", "'value'"),
+    ("http.flash", "message", "'message'"),
+    ("http.flash_text", "message", "'message'"),
+    ("http.flash_text", "kind", "'notice'"),
+    ("http.flash_text", "secure", "false"),
     ("http.cookie_text", "path", "'/'"),
     ("http.cookie_text", "domain", "null"),
     ("http.cookie_text", "secure", "false"),

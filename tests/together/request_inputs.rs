@@ -65,6 +65,36 @@ const TELL: &[(&str, &str, [Asked; 2])] = &[
     ("http.header_value(text)", "http.header_value('x-q')", [with(&[("x-q", "a")]), with(&[("x-q", "b")])]),
     ("http.header_value(text)", "http.header_value('x-q')", [with(&[]), with(&[("x-q", "a")])]),
     ("http.cookie(text)", "http.cookie('q')", [with(&[("cookie", "q=a")]), with(&[("cookie", "q=b")])]),
+    (
+        "http.signed_cookie(text)",
+        "http.signed_cookie('q')",
+        // By the key that the test has set, for the superuser's functions.
+        [
+            with(&[("cookie", "q=a..HsJAnvHH7WZIbUMnd1bmwp8fon3ssTySqf8J6fEP08s")]),
+            with(&[("cookie", "q=b..e1tgQTMToeSbfmbpP4Z8Hhqm8Uu_4InsOqVACe7hV4o")]),
+        ],
+    ),
+    (
+        "http.flash_message()",
+        "http.flash_message()",
+        [
+            with(&[("cookie", "howdah_flash=notice:a"), ("accept", "text/html")]),
+            with(&[("cookie", "howdah_flash=notice:b"), ("accept", "text/html")]),
+        ],
+    ),
+    (
+        "http.flash_message()",
+        "http.flash_message()",
+        [with(&[]), with(&[("cookie", "howdah_flash=notice:a"), ("sec-fetch-dest", "document")])],
+    ),
+    (
+        "http.flash_kind()",
+        "http.flash_kind()",
+        [
+            with(&[("cookie", "howdah_flash=a:x"), ("accept", "text/html")]),
+            with(&[("cookie", "howdah_flash=b:x"), ("accept", "text/html")]),
+        ],
+    ),
     ("http.form_value(text)", "http.form_value('q')", [form("q=a"), form("q=b")]),
     ("http.form_values(text)", "http.form_values('q')", [form("q=a"), form("q=b")]),
     ("http.form_file(text)", "(http.form_file('q')).name", [file(FILES[0]), file(FILES[1])]),
@@ -105,6 +135,9 @@ const TELL_NOTHING: &[&str] = &[
     "http.url(text)",
     "http.url(text,\"any\")",
     "http.cookie_text(text,text,text,text,integer,boolean,boolean,text)",
+    "http.flash_text(text,text,boolean)",
+    // Of its arguments, the time, and the owner of what runs.
+    "http.signed_text(text,text,integer)",
     "http.escape(text)",
     "http.registration_path()",
     "http.url_encode(text)",
@@ -193,6 +226,7 @@ fn routes(number: usize, place: usize) -> (String, String) {
 #[test]
 fn nobody_gets_the_answer_to_a_request_that_differs_in_what_a_function_tells() {
     let platform = Platform::with(&[("howdah.trusted_proxies", "127.0.0.1")]);
+    platform.sql("update http.cookie_key set key = convert_to(repeat('k', 32), 'UTF8')");
     let known: BTreeSet<String> =
         TELL.iter().map(|(name, ..)| *name).chain(TELL_NOTHING.iter().copied()).map(str::to_owned).collect();
     let there = platform.value(

@@ -1,11 +1,16 @@
 //! Cookies ([RFC 6265](https://www.rfc-editor.org/rfc/rfc6265)).
 
+use std::borrow::Cow;
 use std::fmt::{self, Write};
+
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
 use crate::parameters::is_token;
 
 /// Longest `Set-Cookie` value that every browser takes, in bytes.
 const MAX_LENGTH: usize = 4096;
+/// Bytes that are percent-encoded in a value: what a cookie cannot hold (RFC 6265, 4.1.1), and the sign itself.
+const NOT_IN_VALUES: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b',').add(b';').add(b'\\').add(b'%');
 
 /// Names and values of a `Cookie` header, in order. Values are as sent, without the quotes that may enclose
 /// them; nothing is percent-decoded, because the format knows no encoding. What is no pair is skipped.
@@ -21,6 +26,19 @@ pub fn pairs(header: &str) -> impl Iterator<Item = (&str, &str)> {
         let value = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);
         (!name.is_empty()).then_some((name, value))
     })
+}
+
+/// A value as [`SetCookie::header`] was given it, of one as it was sent. What is not percent-encoded text stays as it is: others set cookies, too.
+///
+/// ```
+/// assert_eq!(form::cookie::decoded("Tom%20%26%20Zo%C3%AB"), "Tom & Zoë");
+/// assert_eq!(form::cookie::decoded("50%, %ff%00"), "50%, %ff%00");
+/// ```
+pub fn decoded(value: &str) -> Cow<'_, str> {
+    match percent_decode_str(value).decode_utf8() {
+        Ok(text) if !text.contains('\0') => text,
+        _ => Cow::Borrowed(value),
+    }
 }
 
 /// When a browser sends a cookie along with requests that come from other sites.
@@ -47,7 +65,7 @@ pub enum SameSite {
 pub struct SetCookie<'a> {
     /// Its name: a token.
     pub name: &'a str,
-    /// Its value: no blanks, quotes, commas, semicolons or backslashes.
+    /// Its value: any text. What a cookie cannot hold is percent-encoded, and so is `%`.
     pub value: &'a str,
     /// The path below which it is sent.
     pub path: Option<&'a str>,
@@ -68,8 +86,6 @@ pub struct SetCookie<'a> {
 pub enum CookieError {
     /// The name is not a token.
     Name,
-    /// The value has a character that a cookie cannot hold.
-    Value(char),
     /// The path does not begin with `/`, or has a semicolon or a control character.
     Path,
     /// The domain is not a host name.
@@ -86,9 +102,6 @@ impl fmt::Display for CookieError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name => f.write_str("a cookie's name must be letters, digits and -_. or the like"),
-            Self::Value(character) => {
-                write!(f, "a cookie's value cannot contain {character:?}; percent-encode or base64-encode it")
-            }
             Self::Path => f.write_str("a cookie's path must begin with '/' and have no ';' in it"),
             Self::Domain => f.write_str("a cookie's domain must be a host name"),
             Self::NeedsSecure(what) => write!(f, "a cookie with {what} must be secure"),
@@ -118,7 +131,7 @@ impl<'a> SetCookie<'a> {
     /// The value of the `Set-Cookie` header, or why browsers would refuse it.
     pub fn header(&self) -> Result<String, CookieError> {
         self.check()?;
-        let mut header = format!("{}={}", self.name, self.value);
+        let mut header = format!("{}={}", self.name, utf8_percent_encode(self.value, NOT_IN_VALUES));
         let mut attribute = |name: &str, value: Option<&dyn fmt::Display>| match value {
             // Writing to a String never fails.
             Some(value) => drop(write!(header, "; {name}={value}")),
@@ -141,8 +154,9 @@ impl<'a> SetCookie<'a> {
         if !is_token(self.name) {
             return Err(CookieError::Name);
         }
-        if let Some(bad) = self.value.chars().find(|&character| !is_cookie_character(character)) {
-            return Err(CookieError::Value(bad));
+        // Before memory is taken for it.
+        if self.value.len() > MAX_LENGTH {
+            return Err(CookieError::TooLong);
         }
         if self.path.is_some_and(|path| !path.starts_with('/') || !is_attribute(path)) {
             return Err(CookieError::Path);
@@ -171,10 +185,6 @@ impl<'a> SetCookie<'a> {
         }
         Ok(())
     }
-}
-
-fn is_cookie_character(character: char) -> bool {
-    character.is_ascii_graphic() && !matches!(character, '"' | ',' | ';' | '\\')
 }
 
 fn is_attribute(text: &str) -> bool {
@@ -214,12 +224,13 @@ mod tests {
 
     #[test]
     fn nothing_can_be_smuggled_into_the_header() {
+        let umlauts = "ü".repeat(700);
         let header = |name, value| SetCookie::new(name, value).header();
         assert_eq!(header("a b", "x"), Err(CookieError::Name));
         assert_eq!(header("", "x"), Err(CookieError::Name));
-        assert_eq!(header("a", "x; Domain=evil"), Err(CookieError::Value(';')));
-        assert_eq!(header("a", "x\r\nX: y"), Err(CookieError::Value('\r')));
-        assert_eq!(header("a", "ü"), Err(CookieError::Value('ü')));
+        assert_eq!(header("a", "x; Domain=evil").unwrap(), "a=x%3B%20Domain=evil");
+        assert_eq!(header("a", "x\r\nX: y").unwrap(), "a=x%0D%0AX:%20y");
+        assert_eq!(header("a", &umlauts), Err(CookieError::TooLong));
         let with_path = |path| SetCookie { path: Some(path), ..SetCookie::new("a", "x") }.header();
         assert_eq!(with_path("/;x"), Err(CookieError::Path));
         assert_eq!(with_path("x"), Err(CookieError::Path));
@@ -228,6 +239,17 @@ mod tests {
         assert_eq!(with_domain("a;b"), Err(CookieError::Domain));
         assert_eq!(with_domain(""), Err(CookieError::Domain));
         assert_eq!(header("a", &"x".repeat(5000)), Err(CookieError::TooLong));
+    }
+
+    #[test]
+    fn a_value_of_any_text_comes_back() {
+        for value in ["", "a1+/=", "50% off; \"now\", \\ Zoë 😀", "%41", "%", "\t\u{7f}\u{80}\u{2028}", " a "]
+        {
+            let header = SetCookie::new("a", value).header().unwrap();
+            assert!(header.bytes().all(|byte| byte.is_ascii_graphic()), "{header}");
+            let (_, sent) = pairs(&header).next().unwrap();
+            assert_eq!(decoded(sent), value);
+        }
     }
 
     #[test]

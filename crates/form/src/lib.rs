@@ -5,7 +5,7 @@
 //! - [`urlencoded`]: query strings and `application/x-www-form-urlencoded`.
 //! - [`multipart`]: `multipart/form-data`, files included.
 //! - [`ContentType`]: media type, charset and boundary of a `Content-Type` header.
-//! - [`cookie`]: reading `Cookie`, making `Set-Cookie`.
+//! - [`cookie`]: reading `Cookie`, making `Set-Cookie`. [`signed_cookie`]: values that nobody else can have made. [`flash`]: a message for the next page.
 //! - [`TrustedProxies`]: the client's address behind proxies.
 //! - [`accept`]: whether a client prefers HTML to JSON.
 //! - [`site`]: whether a page of another site has sent a request.
@@ -21,10 +21,12 @@ pub mod cookie;
 mod error;
 pub mod escape;
 mod field;
+pub mod flash;
 pub mod location;
 pub mod multipart;
 mod parameters;
 mod proxies;
+pub mod signed_cookie;
 pub mod site;
 pub mod urlencoded;
 

@@ -1,7 +1,7 @@
 //! The functions of schema `http`, and those of queues that know HTTP or listeners.
 //!
 //! - [`requests`]: the current request and its parts.
-//! - [`responses`]: escaping, cookies. [`html`]: HTML of values, and URLs.
+//! - [`responses`]: escaping, cookies. [`cookies`]: signed ones, and messages for the next page. [`html`]: HTML of values, and URLs.
 //! - [`intakes`]: what the views on listeners for lines show.
 //! - [`job_kinds`]: kinds of jobs.
 //! - [`calling`]: a request in the caller's transaction.
@@ -17,6 +17,7 @@ mod caching;
 mod calling;
 mod changes;
 pub(crate) mod configuration;
+mod cookies;
 mod error_pages;
 mod forms;
 mod guarding;

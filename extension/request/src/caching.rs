@@ -62,7 +62,7 @@ impl Outward {
             let name = match input {
                 ReadInput::Header(name) => name,
                 ReadInput::Cookie(_) => "cookie",
-                ReadInput::Query(_) | ReadInput::WholeQuery => continue,
+                ReadInput::Query(_) | ReadInput::WholeQuery | ReadInput::Flash => continue,
             };
             if !names.contains(&name) {
                 names.push(name);

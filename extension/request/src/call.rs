@@ -56,15 +56,8 @@ unsafe fn run(request: &Request<'_>, records: bool) -> Vec<u8> {
     watch();
     take_endpoint();
     refuse_opened("what answers a request of http.call()");
-    // SAFETY: by contract; pgrx guards each call, so values are dropped.
-    let table = unsafe { Table::of_transaction() };
-    let mut table = match table {
-        Ok(table) => table,
-        Err(NoTable::Failed(error)) => pg::guard::unwind(error),
-        Err(NoTable::NoExtension | NoTable::WrongVersion) => {
-            pgrx::error!("howdah's library does not serve this version of the extension")
-        }
-    };
+    // SAFETY: by contract.
+    let mut table = unsafe { table() };
     let access = Access::of_method(request.method());
     let read_only = access == Access::ReadOnly;
     if !read_only {
@@ -72,11 +65,12 @@ unsafe fn run(request: &Request<'_>, records: bool) -> Vec<u8> {
         // SAFETY: by contract; an error unwinds.
         unsafe { pg::guard::direct(|| check_constraints()) };
     }
-    let Table { types, endpoints, handlers, routes, guards, .. } = &mut table;
+    let Table { types, secret, endpoints, handlers, routes, guards } = &mut table;
     let mut receiver = Receiver::new();
     let mut job = Job {
         request,
         types,
+        secret,
         identity: &mut Identity::default(),
         open: &mut OpenPlans::default(),
         receiver: &mut receiver,
@@ -110,6 +104,18 @@ unsafe fn run(request: &Request<'_>, records: bool) -> Vec<u8> {
     match answered {
         Ok(_) => buffer,
         Err(problem) => error_pages::shown(request, problem.write(buffer, request.id())),
+    }
+}
+
+/// The configuration, as the transaction sees it.
+unsafe fn table() -> Table {
+    // SAFETY: by contract; pgrx guards each call, so values are dropped.
+    match unsafe { Table::of_transaction() } {
+        Ok(table) => table,
+        Err(NoTable::Failed(error)) => pg::guard::unwind(error),
+        Err(NoTable::NoExtension | NoTable::WrongVersion) => {
+            pgrx::error!("howdah's library does not serve this version of the extension")
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::c_char;
 use std::net::IpAddr;
 
+use form::signed_cookie::SigningKey;
 use message::{Request, Scheme};
 use pg::text::c_string;
 use session::authority;
@@ -15,35 +16,30 @@ use super::types::Types;
 /// A path parameter: name and value.
 pub(crate) type PathParameter<'a> = (&'a str, Cow<'a, str>);
 
-/// Pointers to what the runner holds while a request runs.
-#[derive(Clone, Copy)]
-struct Current {
-    request: *const Request<'static>,
-    path: *const [PathParameter<'static>],
-    types: *const Types,
-    client: Option<IpAddr>,
-    form: *const FormContext<'static>,
+/// A request as what it runs sees it.
+pub struct CurrentRequest<'s> {
+    /// The request.
+    pub request: &'s Request<'s>,
+    /// The parameters of its path.
+    pub(crate) path: &'s [PathParameter<'s>],
+    /// OIDs of the extension's types.
+    pub types: &'s Types,
+    /// The client's address: the peer's, or what a trusted proxy says.
+    pub(crate) client: Option<IpAddr>,
+    /// The forms that it may show.
+    pub form: FormContext<'s>,
+    /// The key of the cookies of whoever owns what runs.
+    pub key: SigningKey<'s>,
 }
 
 thread_local! {
-    static CURRENT: Cell<Option<Current>> = const { Cell::new(None) };
+    static CURRENT: Cell<Option<*const CurrentRequest<'static>>> = const { Cell::new(None) };
 }
 
 /// Runs `work` with this request as the current one. An error of PostgreSQL's jumps over the end: call
 /// [`clear`] after one.
-pub fn with<T>(
-    request: &Request<'_>,
-    path: &[PathParameter<'_>],
-    client: Option<IpAddr>,
-    types: &Types,
-    form: &FormContext<'_>,
-    work: impl FnOnce() -> T,
-) -> T {
-    // The cast changes the lifetime alone.
-    #[allow(clippy::unnecessary_cast)]
-    let path = std::ptr::from_ref(path) as *const [PathParameter<'static>];
-    let form = std::ptr::from_ref(form).cast();
-    CURRENT.set(Some(Current { request: std::ptr::from_ref(request).cast(), path, types, client, form }));
+pub(crate) fn with<T>(seen: &CurrentRequest<'_>, work: impl FnOnce() -> T) -> T {
+    CURRENT.set(Some(std::ptr::from_ref(seen).cast()));
     let result = work();
     clear();
     result
@@ -54,34 +50,21 @@ pub fn clear() {
     CURRENT.set(None);
 }
 
-/// What runs as somebody else sees no request.
-fn visible() -> Option<Current> {
-    if authority::runs_restricted() { None } else { CURRENT.get() }
-}
-
-/// The current request and the types, if a request runs.
+/// The current request, if one runs. What runs as somebody else sees none.
 ///
 /// # Safety
-/// The references are used before the request ends: within one call from SQL.
-pub unsafe fn get<'a>() -> Option<(&'a Request<'a>, &'a Types)> {
-    let current = visible()?;
-    // SAFETY: `with` keeps both alive while they are set.
-    unsafe { Some((&*current.request, &*current.types)) }
-}
-
-/// The forms that the current request sees, if one runs.
-///
-/// # Safety
-/// As of [`get`].
-pub unsafe fn forms<'a>() -> Option<FormContext<'a>> {
-    // SAFETY: `with` keeps it alive while it is set.
-    visible().map(|current| unsafe { *current.form })
+/// The reference is used before the request ends: within one call from SQL.
+pub unsafe fn get<'a>() -> Option<&'a CurrentRequest<'a>> {
+    let seen = CURRENT.get().filter(|_| !authority::runs_restricted())?;
+    // SAFETY: `with` keeps it alive while it is set; a shorter lifetime than it has.
+    Some(unsafe { &*seen.cast() })
 }
 
 /// The client's address: the peer's, or what a trusted proxy says.
 pub fn client(request: &Request<'_>) -> Option<IpAddr> {
-    match visible() {
-        Some(current) => current.client,
+    // SAFETY: used at once.
+    match unsafe { get() } {
+        Some(seen) => seen.client,
         None => request.remote().map(|address| address.ip()),
     }
 }
@@ -93,9 +76,9 @@ pub fn scheme(request: &Request<'_>) -> Scheme {
 
 /// A parameter of the path.
 pub fn path_value(name: &str) -> Option<String> {
-    // SAFETY: `with` keeps the parameters alive while they are set.
-    let path = unsafe { &*visible()?.path };
-    path.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone().into_owned())
+    // SAFETY: used at once.
+    let seen = unsafe { get()? };
+    seen.path.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone().into_owned())
 }
 
 /// The path's parameters as a JSON object, a C string in the current memory context.
@@ -103,11 +86,8 @@ pub fn path_value(name: &str) -> Option<String> {
 /// # Safety
 /// Inside a guard.
 pub(crate) unsafe fn path_parameters() -> *mut c_char {
-    let path = match visible() {
-        // SAFETY: `with` keeps the parameters alive while they are set.
-        Some(current) => unsafe { &*current.path },
-        None => &[],
-    };
+    // SAFETY: used at once.
+    let path = unsafe { get() }.map_or(&[][..], |seen| seen.path);
     let object = path.iter().map(|(name, value)| ((*name).to_owned(), value.as_ref().into())).collect();
     let text = serde_json::Value::Object(object).to_string();
     // SAFETY: inside a guard; running out of memory alone can raise, and leaks the text.

@@ -81,9 +81,12 @@ unsafe fn is_plpgsql(language: Oid) -> bool {
 
 /// Whether a function is one of ours that takes a part of the request, and notes it.
 unsafe fn is_of_request(function: Oid) -> bool {
-    const NAMES: [&CStr; 10] = [
+    const NAMES: [&CStr; 13] = [
         c"header_value",
         c"cookie",
+        c"signed_cookie",
+        c"flash_message",
+        c"flash_kind",
         c"query_value",
         c"query_values",
         c"path_value",

@@ -8,6 +8,7 @@ use super::rows::contents;
 use super::types::Types;
 
 /// A header.
+#[derive(Clone, Copy)]
 pub struct Header<'a> {
     /// Its name, as it was given.
     pub name: &'a [u8],

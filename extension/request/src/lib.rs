@@ -29,6 +29,7 @@
 //!   have. [`other_job`]: a request by the means of another.
 //! - [`wrong_parameters`]: all that is wrong with what a request has given, with [`blame`], which column a constraint is about, and [`refused`], what a
 //!   handler refuses.
+//! - [`flash`]: messages that the next page shows.
 //! - [`later`]: answers that wait for rows. [`types`]: the extension's own types.
 //!
 //! As whom and in what it runs is the business of `session`. This crate knows no sockets, queues or lines: who calls says where it
@@ -54,6 +55,7 @@ mod error_context;
 pub mod error_pages;
 mod execute;
 mod fixed_functions;
+pub mod flash;
 mod form_again;
 mod form_path;
 pub mod forms;

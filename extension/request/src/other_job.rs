@@ -1,11 +1,32 @@
 //! Another request by the means of one that runs.
 
+use form::signed_cookie::SigningKey;
 use message::Request;
+use pgrx::pg_sys::Oid;
 use problem::Access;
 use session::request_transaction::Scope;
 
+use super::current::{CurrentRequest, PathParameter};
 use super::forms::FormContext;
 use super::run::Job;
+
+impl<'j> Job<'j, '_> {
+    /// The request as a function of this owner's sees it.
+    pub(super) fn seen<'s>(&self, path: &'s [PathParameter<'s>], owner: Oid) -> CurrentRequest<'s>
+    where
+        'j: 's,
+    {
+        let key = SigningKey { secret: self.secret, owner: owner.to_u32() };
+        CurrentRequest {
+            request: self.request,
+            path,
+            types: self.types,
+            client: self.client,
+            form: self.form,
+            key,
+        }
+    }
+}
 
 impl Job<'_, '_> {
     /// Another request in the transaction of this one, in a subtransaction, as somebody else.
@@ -24,6 +45,7 @@ impl Job<'_, '_> {
         Job {
             request,
             types: self.types,
+            secret: self.secret,
             identity: self.identity,
             access,
             scope,

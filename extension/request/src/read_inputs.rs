@@ -18,6 +18,8 @@ pub enum ReadInput {
     Query(String),
     /// The query string as it was sent.
     WholeQuery,
+    /// The message of `http.flash` that a navigation brings. Who brings one gets an answer of his own.
+    Flash,
 }
 
 /// Parts that one answer may depend on.
@@ -45,11 +47,8 @@ impl ReadInput {
     fn value<'r>(&self, request: &Request<'r>) -> Option<&'r str> {
         match self {
             ReadInput::Header(name) => request.header(name),
-            ReadInput::Cookie(name) => {
-                let lines = request.headers().filter(|(known, _)| *known == "cookie");
-                let mut pairs = lines.flat_map(|(_, value)| form::cookie::pairs(value));
-                pairs.find(|(known, _)| known == name).map(|(_, value)| value)
-            }
+            ReadInput::Cookie(name) => cookie_of(request, name),
+            ReadInput::Flash => message_of(request),
             ReadInput::Query(_) => None,
             ReadInput::WholeQuery => Some(request.query_string()),
         }
@@ -68,7 +67,7 @@ impl ReadInput {
             return;
         }
         let is_named = match &self {
-            ReadInput::Query(_) | ReadInput::WholeQuery => true,
+            ReadInput::Query(_) | ReadInput::WholeQuery | ReadInput::Flash => true,
             _ if IN_GUARD.get() => true,
             _ => VARIES.with_borrow(|varies| varies.as_ref().is_none_or(|varies| varies.contains(&self))),
         };
@@ -96,7 +95,7 @@ impl ReadInput {
     fn name(&self) -> &str {
         match self {
             ReadInput::Header(name) | ReadInput::Cookie(name) | ReadInput::Query(name) => name,
-            ReadInput::WholeQuery => "string",
+            ReadInput::WholeQuery | ReadInput::Flash => "",
         }
     }
 
@@ -107,6 +106,7 @@ impl ReadInput {
             ReadInput::Cookie(name) => format!("cookie {name}"),
             ReadInput::Query(name) => format!("query {name}"),
             ReadInput::WholeQuery => "whole query".into(),
+            ReadInput::Flash => "flash cookie".into(),
         }
     }
 
@@ -117,6 +117,7 @@ impl ReadInput {
             ("cookie", name) => Some(ReadInput::Cookie(name.to_owned())),
             ("query", name) => Some(ReadInput::Query(name.to_owned())),
             ("whole", "query") => Some(ReadInput::WholeQuery),
+            ("flash", "cookie") => Some(ReadInput::Flash),
             _ => None,
         }
     }
@@ -141,8 +142,27 @@ impl ReadInput {
             ReadInput::Cookie(name) => format!("cookie:{name}"),
             ReadInput::Query(name) => format!("query:{name}"),
             ReadInput::WholeQuery => "query:*".into(),
+            ReadInput::Flash => "flash".into(),
         }
     }
+}
+
+/// The first cookie of a name, as it was sent.
+fn cookie_of<'r>(request: &Request<'r>, name: &str) -> Option<&'r str> {
+    let lines = request.headers().filter(|(known, _)| *known == "cookie");
+    let mut pairs = lines.flat_map(|(_, value)| form::cookie::pairs(value));
+    pairs.find(|(known, _)| *known == name).map(|(_, value)| value)
+}
+
+/// The cookie of a message that the answer may show, as it was sent.
+fn message_of<'r>(request: &Request<'r>) -> Option<&'r str> {
+    cookie_of(request, form::flash::NAME)
+        .filter(|value| !value.is_empty() && form::flash::is_navigation(request.headers()))
+}
+
+/// Whether an answer that depends on these parts is the request's alone.
+pub fn is_of_one(inputs: &[ReadInput], request: &Request<'_>) -> bool {
+    inputs.contains(&ReadInput::Flash) && message_of(request).is_some()
 }
 
 /// All parameters of a name in the query string, for a function that a handler has called: they are noted if the run is recorded, those that are not

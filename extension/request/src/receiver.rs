@@ -14,6 +14,7 @@ use pgrx::pg_sys::{self, Datum};
 
 use super::body::{Body, Fault};
 use super::caching::Outward;
+use super::flash;
 use super::headers::{Header, headers};
 use super::plan::Plan;
 use super::recording::{is_blamed, records};
@@ -368,6 +369,9 @@ impl Receiver {
         if body.len() > self.limit {
             return self.refuse_large(body.len());
         }
+        let clearing = flash::clearing();
+        let of_one = clearing.as_ref().map(|cookie| flash::of_one(headers, cookie));
+        let headers = of_one.as_deref().unwrap_or(headers);
         let Some(validated) = self.validated(status, content_type, headers, body) else {
             self.answer = Answer::Unmet;
             return;

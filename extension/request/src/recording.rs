@@ -111,8 +111,8 @@ pub(crate) fn is_blamed() -> bool {
     OBSTACLE.get().is_some()
 }
 
-/// Notes why it cannot be known; the first reason counts.
-pub(crate) fn blame(obstacle: Obstacle) {
+/// Notes why it cannot be known, if a run is recorded; the first reason counts.
+pub fn blame(obstacle: Obstacle) {
     if is_in_the_way(obstacle) && OBSTACLE.get().is_none() {
         OBSTACLE.set(Some(obstacle));
     }

@@ -7,7 +7,7 @@ use conditions::Preconditions;
 use message::{Request, ResponseBuilder};
 use pg::guard::{self, PgError, Report};
 use pg::log_line;
-use pgrx::pg_sys;
+use pgrx::pg_sys::{self, Oid};
 use problem::{Access, Meaning, Problem, Raised};
 use session::identity::{self, Identity};
 use session::request_transaction::{self, Begun, Outside, Scope};
@@ -37,7 +37,7 @@ use super::receiver::{Answer, Receiver};
 use super::recording::{self, Obstacle};
 use super::request_log::{Shown, Whose};
 use super::types::Types;
-use super::{grants, later, reads, refused};
+use super::{flash, grants, later, reads, refused};
 
 /// A request on its way through the endpoints.
 pub(crate) struct Job<'j, 'r> {
@@ -45,6 +45,8 @@ pub(crate) struct Job<'j, 'r> {
     pub request: &'j Request<'r>,
     /// OIDs of the extension's types.
     pub types: &'j Types,
+    /// The key that cookies are signed by.
+    pub secret: &'j [u8],
     /// What is in force in this process.
     pub identity: &'j mut Identity,
     /// Whether it may write.
@@ -85,6 +87,8 @@ struct Given<'g> {
     outward: Option<&'g Outward>,
     /// Whether it is a page.
     is_page: bool,
+    /// The owner of its function; none of a statement.
+    owner: Oid,
 }
 
 /// Before a second try after a deadlock: whoever waited for this request is only just waking up, and without a
@@ -226,7 +230,7 @@ impl Job<'_, '_> {
     }
 
     /// Says which grant a refusal is about, in the log and as the error's hint.
-    fn name_grant(&self, mishap: Mishap, role: pg_sys::Oid) -> Mishap {
+    fn name_grant(&self, mishap: Mishap, role: Oid) -> Mishap {
         match mishap {
             Mishap::Error(mut error) if error.sqlstate() == "42501" && self.scope != Scope::Shared => {
                 let written = log_rate::was_written();
@@ -273,6 +277,7 @@ impl Job<'_, '_> {
         called::forget();
         guard::forget_raised();
         refused::take();
+        flash::forget();
         if self.records {
             reads::begin(endpoint.registration.caching.as_ref());
             if !self.called && !self.identity.is_certain() {
@@ -394,7 +399,8 @@ impl Job<'_, '_> {
             let is_guarded = !self.path_guards.is_empty();
             let outward = caching.map(|caching| if is_guarded { &caching.guarded } else { &caching.outward });
             let is_page = endpoint.registration.target.is_page();
-            let given = Given { bound: &bound, path, arguments, outward, is_page };
+            let owner = function.as_ref().map_or(Oid::INVALID, Function::owner);
+            let given = Given { bound: &bound, path, arguments, outward, is_page, owner };
             self.run_plan(plan, called, &given, counters, begun, context)
         }
     }
@@ -410,11 +416,11 @@ impl Job<'_, '_> {
         context: &ErrorContext<'_>,
     ) -> Result<Answer, Mishap> {
         self.receiver.expect(plan, self.types, settings::MAX_RESPONSE.get() as usize);
-        let Given { bound, path, arguments, outward, is_page } = *given;
+        let Given { bound, path, arguments, outward, is_page, owner } = *given;
         self.receiver.validate(self.preconditions.as_ref(), outward, is_page);
         let mut source = RequestSource::new(self.request, self.types);
         let mut confirmation = Confirmation::Given;
-        let ran = current::with(self.request, path, self.client, self.types, &self.form, || {
+        let ran = current::with(&self.seen(path, owner), || {
             let confirmation = &mut confirmation;
             // SAFETY: by contract; nothing here owns memory while PostgreSQL is called.
             let run = || unsafe {

@@ -338,10 +338,11 @@ impl Runner {
             let Some(table) = self.table.as_mut() else {
                 return Err(Problem::new(503, "howdah is not ready"));
             };
-            let Table { types, endpoints, handlers, routes, guards, .. } = table;
+            let Table { types, secret, endpoints, handlers, routes, guards } = table;
             let mut job = Job {
                 request,
                 types,
+                secret,
                 identity: &mut self.identity,
                 open: &mut self.open,
                 receiver: &mut self.receiver,

@@ -22,6 +22,8 @@ use super::types::Types;
 pub struct Table {
     /// OIDs of the extension's types.
     pub types: Types,
+    /// The key that cookies are signed by; empty where somebody has taken it away.
+    pub(crate) secret: Vec<u8>,
     /// Routes first, in no order; then the query handlers in the order in which they are tried.
     pub(crate) endpoints: Vec<Endpoint>,
     /// Which of them are query handlers.
@@ -35,6 +37,7 @@ pub struct Table {
 /// What the tables say.
 struct Configuration {
     types: Types,
+    secret: Vec<u8>,
     tables: [Oid; invalidations::TABLES_WATCHED],
     registrations: Vec<Registration>,
     routes: usize,
@@ -116,7 +119,7 @@ impl Table {
         mut endpoint: impl FnMut(Registration) -> Endpoint,
         mut guard: impl FnMut(Registration) -> Endpoint,
     ) -> Table {
-        let Configuration { types, registrations, routes, guards, .. } = configuration;
+        let Configuration { types, secret, registrations, routes, guards, .. } = configuration;
         let mut router = Routes::default();
         let mut endpoints = Vec::with_capacity(registrations.len());
         for registration in registrations {
@@ -132,7 +135,7 @@ impl Table {
         let handlers = routes..endpoints.len();
         let guards = guards.into_iter();
         let guards = guards.map(|(prefix, registered)| PathGuard { prefix, endpoint: guard(registered) });
-        Table { types, endpoints, handlers, guards: guards.collect(), routes: router }
+        Table { types, secret, endpoints, handlers, guards: guards.collect(), routes: router }
     }
 
     /// Whether a function has to let requests to a path pass, percent-decoded, before anything answers.
@@ -195,6 +198,7 @@ unsafe fn read(along: Along<'_>) -> Result<Configuration, NoTable> {
             table(schema, c"handler"),
             table(schema, c"guarded"),
             table(schema, c"error_page"),
+            table(schema, c"cookie_key"),
             table(schema, c"listener"),
             table(queue, c"listener"),
             table(job, c"kind"),
@@ -208,19 +212,26 @@ unsafe fn read(along: Along<'_>) -> Result<Configuration, NoTable> {
             let count = registrations.len();
             registrations.extend(handlers(client)?);
             let guards = guards(client)?;
+            let secret = secret(client)?;
             along(client)?;
-            Ok((registrations, count, guards))
+            Ok((registrations, count, guards, secret))
         });
         pg_sys::SetUserIdAndSecContext(user, context);
         pg_sys::PopActiveSnapshot();
         settings_in_force::leave_safe_path(path);
         match read {
-            Ok((registrations, routes, guards)) => {
-                Ok(Configuration { types, tables, registrations, routes, guards })
+            Ok((registrations, routes, guards, secret)) => {
+                Ok(Configuration { types, secret, tables, registrations, routes, guards })
             }
             Err(error) => pgrx::error!("cannot read howdah's configuration: {error}"),
         }
     }
+}
+
+/// The key that cookies are signed by.
+fn secret(client: &SpiClient<'_>) -> Result<Vec<u8>, pgrx::spi::Error> {
+    let rows = client.select("select key from http.cookie_key", Some(1), &[])?;
+    Ok(rows.first().get_one::<Vec<u8>>().ok().flatten().unwrap_or_default())
 }
 
 /// Without `Spi::get_two`, which takes a transaction id before it reads: a standby has none to give.

@@ -5,6 +5,7 @@
 //! of the parameter that is named as its column. The comment on the constraint or the domain is the message.
 
 use pg::guard::{PgError, Report, direct};
+use pgrx::pg_sys::Oid;
 use problem::{Meaning, ParameterError, Problem, Wording};
 use session::leftovers;
 use session::request_transaction::{self, Outside, Scope};
@@ -13,7 +14,7 @@ use session::subtransaction::attempted;
 use super::arguments;
 use super::blame::{Blamed, blamed};
 use super::bound_value::{ArgumentPlace, Bound, Value};
-use super::current::{self, PathParameter};
+use super::current::{self, CurrentRequest, PathParameter};
 use super::endpoint::{Endpoint, Plans};
 use super::error_context::ErrorContext;
 use super::forms::FormContext;
@@ -208,7 +209,11 @@ impl Job<'_, '_> {
         path: &[PathParameter<'_>],
         work: impl FnOnce(&ErrorContext<'_>),
     ) {
-        let (request, types, role) = (self.request, self.types, endpoint.registration.role);
+        let (request, role) = (self.request, endpoint.registration.role);
+        let owner = match &endpoint.plans {
+            Plans::Made { function: Some(function), .. } => function.owner(),
+            _ => Oid::INVALID,
+        };
         let context = ErrorContext { what: &Shown(request), report: Report::Quiet };
         let scope = if self.scope == Scope::Shared { Scope::Own { read_only: true } } else { self.scope };
         // SAFETY: by contract: outside of a transaction, or in the caller's. What has begun is ended.
@@ -218,7 +223,8 @@ impl Job<'_, '_> {
                 request_transaction::begin(scope, role);
             });
             if begun.is_ok() {
-                current::with(request, path, self.client, types, &FormContext::default(), || work(&context));
+                let seen = CurrentRequest { form: FormContext::default(), ..self.seen(path, owner) };
+                current::with(&seen, || work(&context));
             }
             current::clear();
             match outside {

@@ -64,8 +64,9 @@ const WALL_TIME: [(&str, usize, &str); 14] = [
 /// The same in views: when something happened last.
 const SHOWN_TIME: (&str, usize) = ("workers/src/gateway/accounts.rs", 2);
 
-/// What asks the system for it: by files whose periods and certificates people date.
-const SYSTEM_TIME: [&str; 2] = ["shared/src/lib.rs", "workers/src/gateway/certificates.rs"];
+/// What asks the system for it: by files whose periods and certificates people date, and cookies, which end by the same clock in browsers.
+const SYSTEM_TIME: [&str; 3] =
+    ["shared/src/lib.rs", "workers/src/gateway/certificates.rs", "howdah/src/functions/cookies.rs"];
 
 fn extension() -> PathBuf {
     house::root().join("extension")

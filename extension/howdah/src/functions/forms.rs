@@ -102,7 +102,7 @@ const LONGEST: usize = 2048;
 /// The form that an argument names, or the only one of the page.
 fn meant<'a>(name: Option<&str>) -> MeantForm<'a> {
     // SAFETY: every function here uses it within its call.
-    let Some(forms) = (unsafe { current::forms() }) else { return MeantForm::default() };
+    let Some(forms) = (unsafe { current::get() }).map(|seen| seen.form) else { return MeantForm::default() };
     match forms.meant(name) {
         Ok(meant) => meant,
         Err(NoForm::Several(patterns)) => refuse_with_hint(
@@ -131,9 +131,9 @@ fn with_described<T>(
 /// The fields of a form, if one is meant.
 fn described(meant: &MeantForm<'_>) -> Option<Rc<DescribedForm>> {
     // SAFETY: every function here uses it within its call, inside a transaction.
-    let (form, (_, types)) = meant.form.zip(unsafe { current::get() })?;
+    let (form, seen) = meant.form.zip(unsafe { current::get() })?;
     // SAFETY: as above.
-    Some(unsafe { form.described(types) })
+    Some(unsafe { form.described(seen.types) })
 }
 
 /// An error if a form has no argument for a field, whose value nobody would take.

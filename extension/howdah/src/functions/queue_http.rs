@@ -35,7 +35,7 @@ sql_function!(
             None => &[],
         };
         // SAFETY: the reference is used within this call.
-        let encoding = unsafe { current::get() }.and_then(|(request, _)| request.header("content-encoding"));
+        let encoding = unsafe { current::get() }.and_then(|seen| seen.request.header("content-encoding"));
         let inflated;
         let lines = match encoding.map(str::trim) {
             None | Some("") => body,

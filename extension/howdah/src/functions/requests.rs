@@ -9,6 +9,7 @@ use pg::guard::{PgError, direct, unwind};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use request::bound_value::BindError;
+use request::current::CurrentRequest;
 use request::read_inputs::{self, ReadInput};
 use request::sources::{body_has, coded_body};
 use request::{current, params, secrecy};
@@ -23,7 +24,7 @@ sql_function!(
         // SAFETY: the references are used within this call.
         match unsafe { current::get() } {
             // SAFETY: inside a transaction.
-            Some((request, types)) => unsafe { direct(|| params::request_row(request, types)) },
+            Some(seen) => unsafe { direct(|| params::request_row(seen.request, seen.types)) },
             None => call.null(),
         }
     }
@@ -36,23 +37,23 @@ sql_function!(
         let name = call.need_text(0, "name");
         // SAFETY: the references are used within this call.
         match unsafe { current::get() } {
-            Some((request, types)) => file(request, types, name).unwrap_or_else(|| call.null()),
+            Some(seen) => file(seen, name).unwrap_or_else(|| call.null()),
             None => call.null(),
         }
     }
 );
 
-fn file(request: &Request<'_>, types: &request::types::Types, name: &str) -> Option<pg_sys::Datum> {
-    fields(request).iter().find(|field| field.name == name).and_then(|field| match &field.value {
+fn file(seen: &CurrentRequest<'_>, name: &str) -> Option<pg_sys::Datum> {
+    fields(seen.request).iter().find(|field| field.name == name).and_then(|field| match &field.value {
         // SAFETY: inside a transaction; the fields are dropped if it raises.
-        Value::File(file) => Some(unsafe { direct(|| params::file_row(file, types)) }),
+        Value::File(file) => Some(unsafe { direct(|| params::file_row(file, seen.types)) }),
         Value::Text(_) => None,
     })
 }
 
 pub(super) fn request<'a>() -> Option<&'a Request<'a>> {
     // SAFETY: every function here uses it within its call.
-    unsafe { current::get() }.map(|(request, _)| request)
+    unsafe { current::get() }.map(|seen| seen.request)
 }
 
 sql_function!(
@@ -74,11 +75,11 @@ fn header_value(name: &str) -> Option<&'static str> {
 sql_function!(
     /// `http.cookie`
     cookie_wrapper,
-    |call| call.give(cookie(call.need_text(0, "name")))
+    |call| call.give(cookie(call.need_text(0, "name")).map(Cow::into_owned))
 );
 
-fn cookie(name: &str) -> Option<&'static str> {
-    ReadInput::Cookie(name.to_owned()).take(request()?)
+pub(super) fn cookie(name: &str) -> Option<Cow<'static, str>> {
+    ReadInput::Cookie(name.to_owned()).take(request()?).map(form::cookie::decoded)
 }
 
 sql_function!(

@@ -45,7 +45,7 @@ sql_function!(
 /// A URL of the query alone, with the path where the page does not stand at its own: where it answers a form.
 fn at_own_path(request: &Request<'_>, query: String) -> String {
     // SAFETY: used within this call.
-    let stands_elsewhere = unsafe { current::forms() }.is_some_and(|forms| forms.is_sent());
+    let stands_elsewhere = unsafe { current::get() }.is_some_and(|seen| seen.form.is_sent());
     if stands_elsewhere { format!("{}{query}", request.raw_path()) } else { query }
 }
 
