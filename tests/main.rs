@@ -10,6 +10,7 @@ mod together {
     mod admission;
     mod admission_products;
     mod adoption;
+    mod ambiguous_names;
     mod applications;
     mod argument_ways;
     mod arguments;

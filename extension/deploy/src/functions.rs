@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use session::authority::{name_of, run_as_owner, value_as_owner};
 use session::deployments;
 
+use super::ambiguous;
 use super::application::{Application, Deployment};
 use super::checks;
 use super::conditional;
@@ -259,7 +260,8 @@ sql_function!(
         }
         drift::note_what_is_there(application);
         let rights = rights::changes(application);
-        let warnings = pages::warnings::all(&deployment);
+        let mut warnings = pages::warnings::all(&deployment);
+        warnings.extend(ambiguous::warnings(&deployment));
         let finished = json!({ "problems": problems, "unchecked": unchecked, "rights": rights, "warnings": warnings });
         call.give(finished.to_string())
     }

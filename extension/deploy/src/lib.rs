@@ -8,6 +8,7 @@
 //! - [`followed`]: objects under the names that a migration gives them.
 //! - [`rights`]: what a file gives and takes; [`kept`]: what was said by hand of what is made again.
 //! - [`checks`]: what is wrong with the whole; [`checker`]: what plpgsql_check says.
+//! - [`ambiguous`]: names in PL/pgSQL that mean two things.
 //! - [`acceptance`]: migrations whose comments have changed.
 //! - [`testing`]: tests, which are undone; [`comparisons`]: what differed in one that fails.
 //! - [`steps`]: migrations that are no part of the transaction; [`step_state`]: how far they are, by the catalogs; [`batch`]: a statement that
@@ -24,6 +25,7 @@
 //! told to [`recorder`] by whoever registers them.
 
 mod acceptance;
+mod ambiguous;
 mod application;
 mod batch;
 mod checker;

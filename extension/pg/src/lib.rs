@@ -8,6 +8,7 @@
 //! - [`log_line`]: lines in the log that no interrupt comes out of.
 //! - [`out_of_memory`]: a process without memory ends in order. [`own_memory`]: how much memory is the process's own.
 //! - [`text`], [`list`]: its texts and lists. [`catalog`]: what its catalogs say. [`small_table`]: small tables that are kept until they change. [`scratch`]: memory for one row at a time.
+//! - [`plpgsql_steps`]: what a function in PL/pgSQL computes and converts. [`plpgsql_names`]: names in it that mean two things.
 //! - [`table_counts`]: which tables a transaction has changed.
 //! - [`transaction_end`]: the end of a transaction, for those who keep something until then.
 //! - [`port`]: what a process says of its client's connection, which a worker has none of.
@@ -21,6 +22,8 @@ mod locks;
 pub mod log_line;
 pub mod out_of_memory;
 pub mod own_memory;
+pub mod plpgsql_names;
+pub mod plpgsql_steps;
 pub mod port;
 pub mod refuse;
 pub mod scratch;

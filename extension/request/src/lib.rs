@@ -20,7 +20,7 @@
 //! - [`path_guards`]: functions that let requests pass first.
 //! - [`error_pages`]: pages that browsers get in the place of an error's document.
 //! - [`guard`]: writes that say what they are to find; [`guarded`]: whether they find it.
-//! - [`reads`]: what an answer has read, with [`read_plans`] and [`read_inputs`]; [`read_functions`], [`plpgsql_plugin`] and [`plpgsql_steps`]: what
+//! - [`reads`]: what an answer has read, with [`read_plans`] and [`read_inputs`]; [`read_functions`], [`plpgsql_plugin`] and [`pg::plpgsql_steps`]: what
 //!   PL/pgSQL computes without a plan; [`fixed_functions`]: which functions change by commits alone; [`read_conversions`]: texts that mean another
 //!   moment tomorrow; [`recording`]: what was noted so far.
 //! - [`caching`]: what a route says of answers that are kept.
@@ -78,7 +78,6 @@ pub mod params;
 pub mod path_guards;
 pub mod plan;
 mod plpgsql_plugin;
-mod plpgsql_steps;
 mod product_calls;
 pub mod proxies;
 mod read_conversions;

@@ -13,12 +13,12 @@ use std::ffi::c_void;
 
 use pg::entry::callback;
 use pg::list::{list_length, nth};
+use pg::plpgsql_steps::{Source, Step, Target, each_step};
 use pg::text::string;
 use pg::transaction_end::{SubtransactionEnd, at_subtransaction_end};
 use pgrx::pg_sys::PLpgSQL_datum_type::*;
 use pgrx::pg_sys::{self, Oid, PLpgSQL_datum as Datum, PLpgSQL_expr as Expression};
 
-use super::plpgsql_steps::{Source, Step, Target, each_step};
 use super::read_conversions::{is_plain, obstacle_between, obstacle_between_columns, types};
 use super::read_plans::look_at_expression;
 use super::recording::{Obstacle, blame, is_blamed, records};
@@ -58,7 +58,7 @@ callback! {
     ) {
         if records() && !is_blamed() {
             // SAFETY: PL/pgSQL calls at the end of the function, inside a transaction.
-            unsafe { each_step(function, &mut |step| look_at(step, &*function)) };
+            unsafe { each_step(function, &mut |step, _| look_at(step, &*function)) };
         }
     }
 }

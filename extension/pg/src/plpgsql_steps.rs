@@ -6,14 +6,14 @@
 
 use std::ffi::c_void;
 
-use pg::list::{list_length, nth};
+use crate::list::{list_length, nth};
 use pgrx::pg_sys::PLpgSQL_datum_type::*;
 use pgrx::pg_sys::{self, List, Oid};
 use pgrx::pg_sys::{PLpgSQL_datum as Datum, PLpgSQL_expr as Expression, PLpgSQL_function as Function};
 
 /// Where a value comes from.
 #[derive(Clone, Copy)]
-pub(super) enum Source {
+pub enum Source {
     /// The result of an expression, or the columns of a query.
     Of(*const Expression),
     /// An element of the array that an expression gives.
@@ -26,7 +26,7 @@ pub(super) enum Source {
 
 /// Where it goes.
 #[derive(Clone, Copy)]
-pub(super) enum Target {
+pub enum Target {
     /// A variable, or several.
     Variable(*const Datum),
     /// A type.
@@ -35,7 +35,7 @@ pub(super) enum Target {
 
 /// A step of a function.
 #[derive(Clone, Copy)]
-pub(super) enum Step {
+pub enum Step {
     /// It computes an expression, or runs a query.
     Computes(*const Expression),
     /// It puts a value somewhere, and converts it if need be.
@@ -44,18 +44,20 @@ pub(super) enum Step {
     Unknown,
 }
 
-/// Calls a function with each step of all statements, whichever of them have run. Null expressions are left out.
+/// Calls a function with each step of all statements, whichever of them have run, and the line of the body at which its statement begins. Null
+/// expressions are left out.
 ///
 /// # Safety
-/// A function that PL/pgSQL has compiled, and that runs.
-pub(super) unsafe fn each_step(function: *const Function, tell: &mut dyn FnMut(Step)) {
+/// A function that PL/pgSQL has compiled, and that is there meanwhile.
+pub unsafe fn each_step(function: *const Function, tell: &mut dyn FnMut(Step, usize)) {
     // SAFETY: by contract.
-    unsafe { Walk { function, tell }.block((*function).action) };
+    unsafe { Walk { function, line: 1, tell }.block((*function).action) };
 }
 
 struct Walk<'t> {
     function: *const Function,
-    tell: &'t mut dyn FnMut(Step),
+    line: usize,
+    tell: &'t mut dyn FnMut(Step, usize),
 }
 
 /// A statement as one of its kind.
@@ -74,12 +76,12 @@ impl Walk<'_> {
 
     fn computes(&mut self, expression: *const Expression) {
         if !expression.is_null() {
-            (self.tell)(Step::Computes(expression));
+            (self.tell)(Step::Computes(expression), self.line);
         }
     }
 
     fn puts(&mut self, source: Source, target: Target) {
-        (self.tell)(Step::Puts(source, target));
+        (self.tell)(Step::Puts(source, target), self.line);
     }
 
     /// It computes an expression and makes a value of a type of it.
@@ -126,7 +128,9 @@ impl Walk<'_> {
     unsafe fn initial(&mut self, variable: *const Datum) {
         // SAFETY: as above; a block begins with variables and records.
         unsafe {
-            let first = (*variable.cast::<pg_sys::PLpgSQL_variable>()).default_val;
+            let declared = &*variable.cast::<pg_sys::PLpgSQL_variable>();
+            let first = declared.default_val;
+            self.line = declared.lineno.max(1) as usize;
             let source = if first.is_null() { Source::Unknown } else { Source::Of(first) };
             let is_domain = is_domain(variable);
             self.computes(first);
@@ -180,6 +184,7 @@ impl Walk<'_> {
         // SAFETY: as above.
         unsafe {
             pg_sys::check_stack_depth();
+            self.line = (of!(statement: PLpgSQL_stmt)).lineno.max(1) as usize;
             match (of!(statement: PLpgSQL_stmt)).cmd_type {
                 PLPGSQL_STMT_BLOCK => self.block(statement.cast()),
                 PLPGSQL_STMT_IF => {
@@ -350,7 +355,7 @@ impl Walk<'_> {
                         self.puts(source, Target::Variable(fetched.target.cast()));
                     }
                 }
-                _ => (self.tell)(Step::Unknown),
+                _ => (self.tell)(Step::Unknown, self.line),
             }
         }
     }

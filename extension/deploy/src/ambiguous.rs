@@ -1,0 +1,148 @@
+//! Warnings: names in functions in PL/pgSQL that mean a variable and a column, at which their statements will fail.
+
+use pg::guard::{PgError, unwind};
+use pg::plpgsql_names::{compiled, find_ambiguous};
+use pg::plpgsql_steps::{Step, each_step};
+use pgrx::pg_sys::{Oid, PLpgSQL_expr as Expression};
+use serde_json::{Value, json};
+use session::authority::rows_as_owner;
+use session::deployer::as_deployer;
+use session::subtransaction::attempted;
+
+use super::application::Deployment;
+
+/// The functions in PL/pgSQL of an application, each with its file and that file's text.
+const FUNCTIONS: &str = "select p.oid, p.proname::text, p.prosrc, o.path, c.content
+    from pg_proc p join pg_language l on l.oid = p.prolang join pg_namespace n on n.oid = p.pronamespace
+    cross join lateral pg_identify_object_as_address('pg_proc'::regclass, p.oid, 0) a
+    join deploy.object o on o.application = $1 and o.type = a.type and o.names = a.object_names and o.arguments = a.object_args
+    left join deploy.file f on f.application = $1 and f.number = $4 and f.path = o.path
+    left join deploy.content c on c.application = $1 and c.digest = f.digest
+    where n.nspname = $2 and p.proowner = $3 and l.lanname = 'plpgsql' order by o.path, p.oid";
+
+struct PlpgsqlFunction {
+    number: Oid,
+    name: String,
+    body: String,
+    path: String,
+    file: Option<String>,
+}
+
+/// A name, with its line and its byte in the body of its function.
+struct AmbiguousName {
+    name: String,
+    line: usize,
+    at: Option<usize>,
+}
+
+/// Warnings of all functions of the application, in the order of their files.
+pub(crate) fn warnings(deployment: &Deployment) -> Vec<Value> {
+    let application = &deployment.application;
+    let functions = rows_as_owner(
+        FUNCTIONS,
+        &[
+            application.name.as_str().into(),
+            application.schema.as_str().into(),
+            application.owner.into(),
+            deployment.number.into(),
+        ],
+        |row| {
+            Some(PlpgsqlFunction {
+                number: row.get(1).ok()??,
+                name: row.get(2).ok()??,
+                body: row.get(3).ok()??,
+                path: row.get(4).ok()??,
+                file: row.get(5).ok()?,
+            })
+        },
+    );
+    if functions.is_empty() {
+        return Vec::new();
+    }
+    let looked = as_deployer(application.owner, &application.schema, || {
+        functions.iter().map(|function| function.find()).collect::<Vec<_>>()
+    });
+    let found = looked.unwrap_or_default();
+    functions
+        .iter()
+        .zip(found)
+        .flat_map(|(function, found)| found.into_iter().map(|one| function.tell(&one)))
+        .collect()
+}
+
+impl PlpgsqlFunction {
+    /// Names that are ambiguous, each once a statement.
+    fn find(&self) -> Vec<AmbiguousName> {
+        let mut found: Vec<AmbiguousName> = Vec::new();
+        // SAFETY: inside a transaction, of a function that is there.
+        let function = attempted(|| unsafe { compiled(self.number) });
+        let Some(function) = function.ok().filter(|function| !function.is_null()) else { return found };
+        let mut expressions: Vec<(*const Expression, usize)> = Vec::new();
+        let mut note = |step, line| {
+            if let Step::Computes(expression) = step {
+                expressions.push((expression, line));
+            }
+        };
+        // SAFETY: the session keeps it as it is, as nothing of the deployment runs meanwhile.
+        unsafe { each_step(function, &mut note) };
+        expressions.dedup();
+        for (expression, line) in expressions {
+            let mut names = Vec::new();
+            // The locks of its tables go with the subtransaction. A statement that means nothing now may be of tables that it makes.
+            let _ = attempted(|| {
+                // SAFETY: as above.
+                unsafe { find_ambiguous(function, expression, &mut names) };
+                unwind(PgError { sqlstate: *b"P0001", ..PgError::default() })
+            });
+            // SAFETY: a text of PL/pgSQL's.
+            let query = unsafe { pg::text::string((*expression).query) };
+            for (name, at) in names {
+                let at = self.place(&query, at, line, &name);
+                if !found.iter().any(|known| (&known.name, known.at, known.line) == (&name, at, line)) {
+                    found.push(AmbiguousName { name, line, at });
+                }
+            }
+        }
+        found
+    }
+
+    /// The byte of the body at which a name stands in a statement that begins at a line: PL/pgSQL has cut its text out of the body.
+    fn place(&self, query: &str, at: usize, line: usize, name: &str) -> Option<usize> {
+        const SHOWN: usize = 40;
+        let lines = self.body.split_inclusive('\n').take(line - 1);
+        let from = lines.map(str::len).sum::<usize>();
+        let rest = self.body.get(from..)?;
+        let after = query.get(at..)?;
+        let end =
+            (0..=SHOWN.min(after.len())).rev().find(|&end| after.is_char_boundary(end)).unwrap_or_default();
+        let within = |text: &str, wanted: &str| text.find(wanted);
+        let found = within(rest, &after[..end]).map(|found| from + found);
+        // The query of a cursor stands where that is declared.
+        let found = found.or_else(|| within(&self.body, &after[..end]));
+        found.or_else(|| within(rest, name).map(|found| from + found))
+    }
+
+    fn tell(&self, found: &AmbiguousName) -> Value {
+        let body = self.file.as_deref().and_then(|file| file.find(&self.body));
+        let (line, column) = match (self.file.as_deref(), body, found.at) {
+            (Some(file), Some(body), Some(at)) => position(&file[..body + at]),
+            (Some(file), Some(body), None) => (position(&file[..body]).0 + found.line - 1, 1),
+            _ => (1, 1),
+        };
+        let (name, function) = (&found.name, &self.name);
+        let hint = format!(
+            "Write the table's name before the column. An argument is {function}.{name}; a declared variable gets another name."
+        );
+        json!({
+            "path": self.path, "line": line, "column": column,
+            "message": format!("\"{name}\" is a variable of {function} and a column here: PostgreSQL refuses the statement when it runs"),
+            "hint": hint,
+        })
+    }
+}
+
+/// Line and column of the end of a text.
+fn position(before: &str) -> (usize, usize) {
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    (1 + before.matches('\n').count(), 1 + line.chars().count())
+}
