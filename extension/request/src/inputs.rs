@@ -88,11 +88,28 @@ impl Argument {
         own.chain(self.attributes.iter().enumerate().map(|(number, it)| (Some(number), &it.argument)))
     }
 
+    /// Whether the functions of its type compute from a text alone, and look nothing up: then they need no transaction.
+    pub(crate) fn needs_no_transaction(&self) -> bool {
+        // SAFETY: looked up with the plan, which lives.
+        let is_alone = |input: &TypeInput| unsafe { ALONE.contains(&(*input.function).fn_oid.to_u32()) };
+        match &self.input {
+            Input::Text => !self.is_domain,
+            Input::Value(input) | Input::Json(input) => is_alone(input),
+            _ => false,
+        }
+    }
+
     /// Whether it takes the whole body: it has no name, and a type that can.
     pub fn takes_body(&self) -> bool {
         self.name.is_none() && matches!(self.input, Input::Text | Input::Bytes(_) | Input::Json(_))
     }
 }
+
+/// Input functions of PostgreSQL's that look nothing up: of numbers, money, booleans, texts with a length, JSON, times, bits, addresses, UUIDs.
+const ALONE: [u32; 23] = [
+    38, 42, 460, 200, 214, 886, 1242, 1044, 1046, 321, 3806, 1084, 1143, 1312, 1150, 1350, 1160, 1564, 1579,
+    910, 1267, 2952, 1701,
+];
 
 /// How a value of the request becomes a value of the argument's type.
 #[derive(Clone, Copy, Debug)]

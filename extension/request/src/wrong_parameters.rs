@@ -1,11 +1,14 @@
 //! All that is wrong with a request's parameters, told at once.
 //!
-//! The first value that cannot be converted fails the request's transaction. Then, and only then, all are converted, each in a
-//! subtransaction of another one, of which nothing stays. It runs as the endpoint's role, as the request has. A row that a constraint has refused is
+//! The first value that cannot be converted fails the request's transaction. Then, and only then, those after it are converted: types
+//! that need it in another transaction, of which nothing stays. It runs as the endpoint's role, as the request has. A row that a constraint has refused is
 //! of the parameter that is named as its column. The comment on the constraint or the domain is the message.
 
-use pg::guard::{PgError, Report, direct};
-use pgrx::pg_sys::Oid;
+use std::cell::Cell;
+
+use pg::guard::{PgError, Report, attempt, direct};
+use pg::scratch;
+use pgrx::pg_sys::{self, Oid};
 use problem::{Meaning, ParameterError, Problem, Wording};
 use session::leftovers;
 use session::request_transaction::{self, Outside, Scope};
@@ -24,6 +27,7 @@ use super::mishap::Mishap;
 use super::refused;
 use super::request_log::Shown;
 use super::run::Job;
+use super::types::Types;
 
 /// Whether the value of an argument may turn out to be none of its type.
 fn may_be_wrong(argument: &Argument, value: &Value<'_>) -> bool {
@@ -113,12 +117,6 @@ impl Job<'_, '_> {
         let Ok(mut bound) = bind(endpoint, self.request, path) else { return };
         let mut wrong = std::mem::take(&mut bound.wrong);
         let arguments = function.arguments();
-        let mut doubtful = given(arguments, &bound);
-        doubtful.retain(|(_, argument, value)| may_be_wrong(argument, value));
-        if !doubtful.is_empty() {
-            // SAFETY: by contract.
-            wrong.extend(unsafe { self.converted(endpoint, path, &doubtful) });
-        }
         let place = |name: Option<&str>| {
             let leaves = || {
                 arguments.iter().enumerate().flat_map(|(place, argument)| {
@@ -128,6 +126,27 @@ impl Job<'_, '_> {
             let named = leaves().find(|(_, leaf)| leaf.name.as_deref() == name);
             named.or_else(|| leaves().find(|(_, leaf)| leaf.name.is_none())).map(|(place, _)| place)
         };
+        let mut doubtful = given(arguments, &bound);
+        if let [known] = &*problem.errors
+            && problem.sqlstate.is_some()
+            && let Some(failed) = place(known.parameter.as_deref())
+            && let Some(at) = doubtful.iter().position(|(place, ..)| *place == failed)
+        {
+            // Those before it were converted, and why it was not is known, but for what a domain's comment says.
+            let is_told = !doubtful[at].1.is_domain;
+            doubtful.drain(..at + usize::from(is_told));
+        }
+        doubtful.retain(|(_, argument, value)| may_be_wrong(argument, value));
+        let (plain, others): (Vec<_>, Vec<_>) = doubtful.into_iter().partition(|(_, argument, value)| {
+            argument.needs_no_transaction() && matches!(value, Value::Text(_) | Value::Json(_))
+        });
+        // SAFETY: by contract.
+        unsafe {
+            wrong.extend(converted_alone(&plain, self.types));
+            if !others.is_empty() {
+                wrong.extend(self.converted(endpoint, path, &others));
+            }
+        }
         // Those that were known come last: what was found now has the words for people.
         let known = std::mem::take(&mut problem.errors).into_vec();
         let known = known.into_iter();
@@ -154,24 +173,31 @@ impl Job<'_, '_> {
         // SAFETY: by contract.
         unsafe {
             self.in_another(endpoint, path, |context| {
-                for (place, argument, value) in values {
-                    let convert =
-                        || direct(|| arguments::convert_checked(argument, value, Some(request), types));
-                    // A cancel, or what comes of the server, ends it.
-                    let looked = context.guarded(|| attempted(convert).map(|_| ()));
-                    match looked {
-                        Ok(Err(error)) if Meaning::of(&error.sqlstate).is_texts_fault() => {
-                            let found = if argument.is_domain {
-                                context.guarded(|| blamed(&error, Some(argument.type_oid)))
-                            } else {
-                                Ok(Blamed::default())
-                            };
-                            let Ok(found) = found else { break };
-                            wrong.push((*place, worded(argument.name.as_deref(), error, found.comment)));
+                let mut rest = values;
+                // A subtransaction lasts until one of them cannot be converted.
+                while !rest.is_empty() {
+                    let at = Cell::new(0);
+                    let convert = || {
+                        for (number, (_, argument, value)) in rest.iter().enumerate() {
+                            at.set(number);
+                            direct(|| arguments::convert_checked(argument, value, Some(request), types));
                         }
-                        Ok(_) => {}
-                        Err(_) => break,
+                    };
+                    // A cancel, or what comes of the server, ends it.
+                    let Ok(Err(error)) = context.guarded(|| attempted(convert)) else { break };
+                    if !Meaning::of(&error.sqlstate).is_texts_fault() {
+                        rest = &rest[at.get() + 1..];
+                        continue;
                     }
+                    let (place, argument, _) = &rest[at.get()];
+                    let found = if argument.is_domain {
+                        context.guarded(|| blamed(&error, Some(argument.type_oid)))
+                    } else {
+                        Ok(Blamed::default())
+                    };
+                    let Ok(found) = found else { break };
+                    wrong.push((*place, worded(argument.name.as_deref(), error, found.comment)));
+                    rest = &rest[at.get() + 1..];
                 }
             });
         }
@@ -233,6 +259,39 @@ impl Job<'_, '_> {
             }
         }
     }
+}
+
+/// Converts values of types that need no transaction, and gives the errors of those that cannot be.
+///
+/// # Safety
+/// On the main thread, outside of a transaction or inside one.
+unsafe fn converted_alone(
+    values: &[GivenValue<'_, '_>],
+    types: &Types,
+) -> Vec<(ArgumentPlace, ParameterError)> {
+    let mut wrong = Vec::new();
+    if values.is_empty() {
+        return wrong;
+    }
+    // SAFETY: by contract; the functions take memory and nothing else, which goes.
+    unsafe {
+        let outer = pg_sys::CurrentMemoryContext;
+        let memory = scratch::new_in(outer);
+        for (place, argument, value) in values {
+            pg_sys::CurrentMemoryContext = memory;
+            let converted =
+                attempt(Report::Quiet, || arguments::convert_checked(argument, value, None, types));
+            if let Err(error) = converted {
+                if !Meaning::of(&error.sqlstate).is_texts_fault() {
+                    break;
+                }
+                wrong.push((*place, worded(argument.name.as_deref(), error, None)));
+            }
+        }
+        pg_sys::CurrentMemoryContext = outer;
+        pg_sys::MemoryContextDelete(memory);
+    }
+    wrong
 }
 
 /// An error of a parameter, in the words of the application if it has some.
