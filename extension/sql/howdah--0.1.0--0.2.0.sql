@@ -1237,9 +1237,11 @@ comment on function http.flash_text(text, text, boolean) is 'The value of a Set-
 
 create function http.flash(message text, kind text default 'notice') returns http.header
 language sql stable parallel restricted
-return row('set-cookie', http.flash_text(message, kind, coalesce(http.is_https(), false)))::http.header;
+return case when message is not null then
+  row('set-cookie', http.flash_text(message, kind, coalesce(http.is_https(), false)))::http.header
+end;
 comment on function http.flash(text, text) is
-  'A header of a redirect: the page that it leads to shows a message, once';
+  'A header of a redirect: the page that it leads to shows a message, once. Null without a message';
 
 create function http.flash_message() returns text
 language c stable parallel restricted

@@ -175,20 +175,42 @@ create function whole(i item) returns text language plpgsql as $$ begin return (
 create function several(title anyelement, variadic others text[]) returns text language plpgsql as $$ begin return (select title from other limit 1); end $$;
 ",
         ),
+        (
+            "functions/sql.sql",
+            "create function gone(author text) returns bigint language sql begin atomic with gone as (
+  delete from other where author = author returning 1) select count(*) from gone; end;
+create function correct(title text) returns bigint language sql as 'select count(*) from item where title = correct.title';
+create function counted(title varchar) returns bigint language sql as 'select count(*) from item where title = title';
+create function joined(note text) returns bigint language sql return (select count(*) from item i where i.note = note and i.note = joined.note);
+create function sure(id text) returns bigint language sql as 'select count(*) from item a join item b using (id) where a.title = b.title';
+",
+        ),
     ]);
     let planned = shop.ok("plan");
     let told: Vec<&str> = planned.lines().filter_map(|line| line.trim().strip_prefix("warning: ")).collect();
-    let expected = [
-        ("functions/add.sql:4:15", "id", "add"),
-        ("functions/others.sql:4:24", "title", "stamp"),
-        ("functions/others.sql:9:27", "author", "tidy"),
-        ("functions/others.sql:17:124", "title", "several"),
-    ];
-    let expected = expected.map(|(place, name, function)| {
+    let refused = |place: &str, name: &str, function: &str| {
         format!(
-            "{place}: \"{name}\" is a variable of {function} and a column here: PostgreSQL refuses the statement when it runs. \
-             Write the table's name before the column. An argument is {function}.{name}; a declared variable gets another name."
+            "{place}: \"{name}\" is a variable of {function} and a column here: PostgreSQL refuses the statement when it runs. "
         )
-    });
+    };
+    let by_table = |name: &str, function: &str| {
+        format!(
+            "Write the table's name or alias before the column. An argument is {function}.{name}; a declared variable gets another name."
+        )
+    };
+    let compared = |place: &str, name: &str, function: &str| {
+        format!(
+            "{place}: \"{name}\" is an argument of {function} and a column here: SQL takes it for the column, which is compared with itself. The argument is {function}.{name}."
+        )
+    };
+    let expected = [
+        refused("functions/add.sql:4:15", "id", "add") + "Name the constraint: on conflict on constraint …",
+        refused("functions/others.sql:4:24", "title", "stamp") + &by_table("title", "stamp"),
+        refused("functions/others.sql:9:27", "author", "tidy") + &by_table("author", "tidy"),
+        refused("functions/others.sql:17:124", "title", "several") + &by_table("title", "several"),
+        compared("functions/sql.sql:2:27", "author", "gone"),
+        compared("functions/sql.sql:4:104", "title", "counted"),
+        compared("functions/sql.sql:5:107", "note", "joined"),
+    ];
     assert_eq!(told, expected);
 }

@@ -23,6 +23,8 @@ const APPLICATION: &str = "
       select coalesce(http.signed_cookie('basket'), 'nothing') || ' ' || seen_by_neighbour(); end;
     select http.route('POST', '/remember', 'remember'), http.route('GET', '/seen', 'seen'), http.route('GET', '/neighbour', 'seen_by_neighbour'),
       http.route('POST', '/neighbour', 'signed_by_neighbour'), http.route('GET', '/both', 'of_both'),
+      http.route('GET', '/aging', 'seen'),
+      http.cache('GET', '/aging', vary => '{cookie:plain,cookie:basket,cookie:other}', max_age => '1 hour'),
       http.route('GET', '/kept', 'seen'), http.cache('GET', '/kept', vary => '{cookie:plain,cookie:basket,cookie:other}');
 ";
 
@@ -119,11 +121,13 @@ fn a_signed_cookie_counts_for_whom_and_as_long_as_it_was_signed() {
 
     // It ends when it was to end, kept or not.
     let brief = set(&mut client, "/remember", "value=18&max_age=2")[1].clone();
-    assert_eq!(seen(&mut client, "/kept", &brief)[1].as_deref(), Some("18"));
+    for path in ["/kept", "/aging", "/aging", "/aging"] {
+        assert_eq!(seen(&mut client, path, &brief)[1].as_deref(), Some("18"), "{path}");
+    }
     let over = set(&mut client, "/remember", "value=18&max_age=0")[1].clone();
     assert_eq!(seen(&mut client, "/kept", &over)[1], None);
     thread::sleep(Duration::from_millis(2_100));
-    for path in ["/seen", "/kept"] {
+    for path in ["/seen", "/kept", "/aging"] {
         assert_eq!(seen(&mut client, path, &brief)[1], None, "{path}");
         assert_eq!(seen(&mut client, path, &own)[1].as_deref(), Some("17"), "{path}");
     }

@@ -19,12 +19,15 @@ const APPLICATION: &str = "
       select http.response(shown(), headers => array[http.header('Cache-Control', 'max-age=60'), http.header('X-Own', 'a')]); end;
     create function shown_and_set() returns http.response language sql stable begin atomic
       select http.response(shown(), headers => array[http.flash('another')]); end;
+    create function elsewhere() returns http.response language sql stable begin atomic
+      select http.redirect('/plain#' || http.url_encode(http.flash_message())); end;
     create function untold() returns http.html language sql stable begin atomic select '<p></p>'::http.html; end;
     select http.route('POST', '/save', 'save'), http.route('GET', '/plain', 'shown'), http.route('GET', '/executor', 'shown_in_plpgsql'),
       http.route('GET', '/validated', 'shown'), http.validate('GET', '/validated'),
       http.route('GET', '/kept', 'shown'), http.cache('GET', '/kept'),
       http.route('GET', '/kept_a_while', 'shown'), http.cache('GET', '/kept_a_while', max_age => '1 hour'),
       http.route('GET', '/headers', 'shown_with_headers'), http.route('GET', '/set', 'shown_and_set'), http.route('GET', '/untold', 'untold'),
+      http.route('GET', '/elsewhere', 'elsewhere'),
       http.cache('GET', '/untold'), http.page('GET', '/page', 'shown'), http.cache('GET', '/page');
 ";
 
@@ -79,7 +82,11 @@ fn the_next_page_shows_a_message_and_no_page_after_it() {
         ] {
             untouched(&ask(&mut client, path, &[BROWSER, ("cookie", cookie), other]));
         }
-        // A page that shows no message leaves it.
+        let head = client.request("HEAD", path, &[BROWSER, ("cookie", cookie)], b"");
+        assert_eq!((head.status, head.header("set-cookie")), (200, None), "{path}");
+        // A page that shows no message leaves it, and so does one that leads elsewhere.
+        let elsewhere = ask(&mut client, "/elsewhere", &[BROWSER, ("cookie", cookie)]);
+        assert_eq!((elsewhere.status, elsewhere.header("set-cookie")), (303, None));
         let untold = ask(&mut client, "/untold", &[BROWSER, ("cookie", cookie)]);
         assert_eq!((untold.status, untold.header("set-cookie")), (200, None));
 
@@ -106,6 +113,7 @@ fn the_next_page_shows_a_message_and_no_page_after_it() {
     );
     assert_eq!(set.all_headers("cache-control"), ["no-store"]);
     assert_eq!(platform.value("select http.flash_message()"), None, "outside of a request");
+    assert_eq!(platform.value("select http.flash(null)::text"), None, "no message is no header");
 }
 
 /// Whether somebody looks at the answer, by what the browser says.

@@ -87,7 +87,7 @@ impl Report {
     pub(crate) fn unchecked(&mut self, functions: Vec<String>) {
         if !functions.is_empty() {
             self.say(&format!(
-                "Not checked, as their bodies are read when they run: {}",
+                "Not checked, as their bodies are read when they run (the extension plpgsql_check checks those in PL/pgSQL): {}",
                 in_line(&functions)
             ));
         }

@@ -78,15 +78,14 @@ pub fn page(files: &BTreeMap<String, File>, name: &str, has_form: bool) -> Resul
 fn form(path: &str, function: &str, around: &str, file: String) -> Page {
     let page = format!(
         "{{{{ -- The form /{path}. Its fields have the rules of the arguments of {function}_sent, and show what is wrong. }}}}
-{around}<form method=\"post\" action=\"/{path}\">
+{around}{{{{ if http.flash_message() is not null }}}}<p role=\"status\">{{{{ http.flash_message() }}}}</p>{{{{ end }}}}
+<form method=\"post\" action=\"/{path}\">
 {{{{ http.form_error() }}}}
 {{{{ http.field('name', 'Your name') }}}}
 {{{{ http.field('day', 'Day') }}}}
 {{{{ http.field('note', 'Note', type => 'textarea') }}}}
 <button>Send</button>
 </form>
-{{{{ -- The one who has sent it. }}}}
-{{{{ if http.query_value('name') is not null }}}}<p>Thank you, {{{{ http.query_value('name') }}}}!</p>{{{{ end }}}}
 "
     );
     let taken = format!(
@@ -95,7 +94,7 @@ create function {function}_sent(name text, day date, note text default '') retur
 begin
   -- Each that is refused is told at its field, and nothing is kept.
   perform http.invalid('day', 'Choose a day from today on.') where day < current_date;
-  return http.redirect(http.url('/{path}', 'name', {function}_sent.name));
+  return http.redirect('/{path}', headers => array[http.flash(format('Thank you, %s!', name))]);
 end $$;
 "
     );

@@ -8,7 +8,7 @@
 //! - [`log_line`]: lines in the log that no interrupt comes out of.
 //! - [`out_of_memory`]: a process without memory ends in order. [`own_memory`]: how much memory is the process's own.
 //! - [`text`], [`list`]: its texts and lists. [`catalog`]: what its catalogs say. [`small_table`]: small tables that are kept until they change. [`scratch`]: memory for one row at a time.
-//! - [`plpgsql_steps`]: what a function in PL/pgSQL computes and converts. [`plpgsql_names`]: names in it that mean two things.
+//! - [`plpgsql_steps`]: what a function in PL/pgSQL computes and converts. [`plpgsql_names`]: names in it that mean two things. [`sql_names`]: columns that a function in SQL compares with themselves.
 //! - [`table_counts`]: which tables a transaction has changed.
 //! - [`transaction_end`]: the end of a transaction, for those who keep something until then.
 //! - [`port`]: what a process says of its client's connection, which a worker has none of.
@@ -28,6 +28,7 @@ pub mod port;
 pub mod refuse;
 pub mod scratch;
 pub mod small_table;
+pub mod sql_names;
 pub mod table_counts;
 pub mod text;
 mod text_builder;

@@ -157,7 +157,8 @@ fn cookie_of<'r>(request: &Request<'r>, name: &str) -> Option<&'r str> {
 /// The cookie of a message that the answer may show, as it was sent.
 fn message_of<'r>(request: &Request<'r>) -> Option<&'r str> {
     cookie_of(request, form::flash::NAME)
-        .filter(|value| !value.is_empty() && form::flash::is_navigation(request.headers()))
+        .filter(|value| !value.is_empty() && request.method() != "HEAD")
+        .filter(|_| form::flash::is_navigation(request.headers()))
 }
 
 /// Whether an answer that depends on these parts is the request's alone.

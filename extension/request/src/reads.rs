@@ -50,16 +50,18 @@ pub struct Read {
     pub settings: u64,
     /// Whether it depends on the time, too, which the route allows.
     pub ages: bool,
+    /// For how many seconds it holds at most: [`recording::FOR_EVER`] if it has no end.
+    pub lasts: u32,
 }
 
 /// Bytes of a [`Read`] before its things.
-const HEAD: usize = 25;
+const HEAD: usize = 29;
 
 /// Set in the code of a completion whose response begins with a [`Read`].
 pub const READ: u32 = 1 << 30;
 
 impl Read {
-    /// As bytes: their number, then how many things, then `since`, then the settings, then whether it ages, then the things; as the rest the inputs,
+    /// As bytes: their number, then how many things, then `since`, then the settings, then whether it ages and for how long it lasts, then the things; as the rest the inputs,
     /// each a line.
     pub fn write(&self) -> Vec<u8> {
         let inputs: String = self.inputs.iter().map(|input| input.text() + "\n").collect();
@@ -70,6 +72,7 @@ impl Read {
         bytes.extend_from_slice(&self.since.number().to_le_bytes());
         bytes.extend_from_slice(&self.settings.to_le_bytes());
         bytes.push(u8::from(self.ages));
+        bytes.extend_from_slice(&self.lasts.to_le_bytes());
         self.things.iter().for_each(|thing| bytes.extend_from_slice(&thing.number().to_le_bytes()));
         bytes.extend_from_slice(inputs.as_bytes());
         bytes
@@ -81,11 +84,12 @@ impl Read {
         let (length, count) = (number(0)? as usize, number(4)? as usize);
         let long = |at: usize| Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
         let (since, settings, ages) = (Moment::of_number(long(8)?), long(16)?, *bytes.get(24)? != 0);
+        let lasts = number(25)?;
         let things = (0..count).map(|place| number(HEAD + 4 * place).map(changes::thing));
         let things = things.collect::<Option<_>>()?;
         let inputs = std::str::from_utf8(bytes.get(HEAD + 4 * count..length)?).ok()?;
         let inputs = inputs.lines().map(ReadInput::parse).collect::<Option<_>>()?;
-        Some((Read { since, things, inputs, settings, ages }, length))
+        Some((Read { since, things, inputs, settings, ages, lasts }, length))
     }
 
     /// Whether what was computed from it would be the same now.
@@ -136,7 +140,14 @@ pub fn end() -> Option<Result<Read, Obstacle>> {
             things.sort_unstable();
             things.dedup();
             let (since, settings) = (Moment::of_number(SINCE.get()), file_settings::fingerprint());
-            Read { since, things, inputs: take_noted(), settings, ages: recording::ages() }
+            Read {
+                since,
+                things,
+                inputs: take_noted(),
+                settings,
+                ages: recording::ages(),
+                lasts: recording::lasts(),
+            }
         })),
     })
 }

@@ -369,7 +369,8 @@ impl Receiver {
         if body.len() > self.limit {
             return self.refuse_large(body.len());
         }
-        let clearing = flash::clearing();
+        // The message of a redirect is for the page that it leads to.
+        let clearing = flash::clearing().filter(|_| !(300..400).contains(&status));
         let of_one = clearing.as_ref().map(|cookie| flash::of_one(headers, cookie));
         let headers = of_one.as_deref().unwrap_or(headers);
         let Some(validated) = self.validated(status, content_type, headers, body) else {

@@ -62,6 +62,8 @@ thread_local! {
     static MAY_AGE: Cell<bool> = const { Cell::new(false) };
     /// Whether it does.
     static AGES: Cell<bool> = const { Cell::new(false) };
+    /// After how many seconds it does not hold any more, whatever commits change; [`FOR_EVER`] if it does.
+    static LASTS: Cell<u32> = const { Cell::new(FOR_EVER) };
     static RELATIONS: RefCell<HashSet<Oid>> = RefCell::default();
 }
 
@@ -69,6 +71,7 @@ thread_local! {
 pub(crate) fn clear(may_age: bool) {
     OBSTACLE.set(None);
     AGES.set(false);
+    LASTS.set(FOR_EVER);
     MAY_AGE.set(may_age);
     RELATIONS.with_borrow_mut(|relations| {
         relations.clear();
@@ -101,6 +104,20 @@ pub(crate) fn ages() -> bool {
     AGES.get()
 }
 
+/// The seconds of what has no end.
+pub const FOR_EVER: u32 = u32::MAX;
+
+/// Notes that it depends on the time, and holds for so many seconds at most.
+pub fn ends_after(seconds: u32) {
+    blame(Obstacle::Time);
+    LASTS.set(LASTS.get().min(seconds));
+}
+
+/// For how many seconds it holds at most.
+pub(crate) fn lasts() -> u32 {
+    LASTS.get()
+}
+
 /// Whether a run is recorded.
 pub(crate) fn records() -> bool {
     RECORDS.get()
@@ -111,8 +128,8 @@ pub(crate) fn is_blamed() -> bool {
     OBSTACLE.get().is_some()
 }
 
-/// Notes why it cannot be known, if a run is recorded; the first reason counts.
-pub fn blame(obstacle: Obstacle) {
+/// Notes why it cannot be known; the first reason counts.
+pub(crate) fn blame(obstacle: Obstacle) {
     if is_in_the_way(obstacle) && OBSTACLE.get().is_none() {
         OBSTACLE.set(Some(obstacle));
     }

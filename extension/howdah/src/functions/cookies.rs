@@ -7,7 +7,7 @@ use form::signed_cookie::Signed;
 use pg::entry::sql_function;
 use pg::refuse::refuse_with_hint;
 use pgrx::prelude::*;
-use request::recording::{Obstacle, blame};
+use request::recording::{FOR_EVER, ends_after};
 use request::{current, flash};
 
 use super::requests::cookie;
@@ -17,7 +17,8 @@ sql_function!(
     howdah_signed_text,
     |call| {
         let name = call.need_text(0, "name");
-        let value = call.text(1).unwrap_or_default();
+        // An empty text is a value that was signed.
+        let value = call.need_text(1, "value");
         if name.len() + value.len() > LONGEST_SIGNED {
             refuse_with_hint(
                 PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -75,10 +76,13 @@ fn signed_cookie(name: &str) -> Option<String> {
     let text = cookie(name)?;
     let signed = seen.key.read(name, &text).filter(|_| !seen.key.secret.is_empty())?;
     if let Some(until) = signed.until {
-        blame(Obstacle::Time);
-        if until <= seconds_since_1970() {
+        let left = until.saturating_sub(seconds_since_1970());
+        if left <= 0 {
+            ends_after(FOR_EVER);
             return None;
         }
+        // The second has begun.
+        ends_after(u32::try_from(left - 1).unwrap_or(FOR_EVER));
     }
     Some(signed.value.to_owned())
 }

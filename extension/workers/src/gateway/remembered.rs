@@ -276,7 +276,12 @@ impl Remembered {
             return None;
         }
         let whole = if route.most.is_some() { Some(Whole::of(response)?) } else { None };
-        let age = if read.ages { Some(Age { begun, most: route.max_age? }) } else { None };
+        let age = if read.ages {
+            let most = route.max_age?.min(Duration::from_secs(read.lasts.into()));
+            Some(Age { begun, most })
+        } else {
+            None
+        };
         if age.is_some_and(|age| !age.allows(Instant::now())) {
             return None;
         }
