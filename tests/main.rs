@@ -44,6 +44,7 @@ mod together {
     mod extremes;
     mod flash;
     mod forms;
+    mod function_forms;
     mod guarded_writes;
     mod guards;
     mod handler_arms;

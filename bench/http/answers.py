@@ -97,6 +97,16 @@ def people(origin, _cluster):
         _expect(path, answer, 200, "application/json", right)
 
 
+def reading(origin, cluster):
+    """A row of `world`, or one of its numbers, in whatever form."""
+    path = "/forms/1"
+    wanted = int(cluster.sql("select randomnumber from world where id = 1"))
+    row = {"id": 1, "randomnumber": wanted}
+    answer = fetch(origin, path)
+    right = answer.status == 200 and _json(answer) in (row, [row], wanted)
+    _expect(path, answer, 200, answer.media_type, right)
+
+
 def fortunes(origin, cluster):
     """The twelve and one more, sorted and escaped."""
     rows = [line.split("|", 1) for line in cluster.sql("select id, message from fortune").splitlines()]

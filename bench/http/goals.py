@@ -1,12 +1,33 @@
 """The figures to reach, as ratios within one run."""
 
 from bench.harness.goals import Goal
+from bench.http import function_forms
 
 CPU = "server_cpu_us_per_request"
 P99 = "p99_us"
 HANDSHAKES = "handshakes_per_cpu_second"
 
+
+def _of_form(form, lane, bound):
+    """A form of a function costs no more than this many times the simplest."""
+    return Goal(
+        f"{function_forms.case(form)}, {lane}: CPU over the simplest form",
+        (function_forms.case(form), lane),
+        (function_forms.case(function_forms.SIMPLEST), lane),
+        bound,
+        metric=CPU,
+        at_most=True,
+    )
+
+
+def _of_forms():
+    bounds = {form: 1.3 for form in function_forms.IN_SQL if form != function_forms.SIMPLEST}
+    bounds.update(dict.fromkeys(function_forms.IN_PLPGSQL, 1.8))
+    return [_of_form(form, lane, bound) for lane in function_forms.LANES for form, bound in bounds.items()]
+
+
 GOALS = (
+    *_of_forms(),
     Goal("users: rate over Node on its UNIX socket", ("users", "howdah"), ("users", "node_unix"), 5),
     Goal("users: rate over pipelined axum", ("users", "howdah"), ("users", "axum_pipelined"), 1.6),
     Goal(

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from bench.harness.cluster import DATABASE, SUPERUSER
 from bench.harness.processes import free_port, run
-from bench.http.cases import Handler
+from bench.http.model import Handler
 
 HERE = Path(__file__).resolve().parent
-OBJECTS = HERE / "howdah.sql"
+OBJECTS = (HERE / "howdah.sql", HERE / "function_forms.sql")
 PAGES = HERE / "app"
 
 # What the server needs in its configuration; everything else is Howdah's default.
@@ -19,7 +19,8 @@ SETTINGS = {"shared_preload_libraries": "howdah", "howdah.databases": DATABASE}
 def install(cluster):
     """Creates the extension, the handlers and the pages, over tables that are there already."""
     cluster.sql("create extension howdah")
-    cluster.sql(OBJECTS.read_text())
+    for objects in OBJECTS:
+        cluster.sql(objects.read_text())
     where = cluster.environment(SUPERUSER, "unix")
     to = f"host={where['PGHOST']} port={where['PGPORT']} user={where['PGUSER']} dbname={where['PGDATABASE']}"
     run([os.environ.get("HOWDAH", "howdah"), "deploy", "--app", str(PAGES), "--to", to])

@@ -37,6 +37,22 @@ create table messages (
   sent_at timestamptz not null default now()
 );
 
+-- TechEmpower's ten thousand.
+create table world (id integer primary key, randomnumber integer not null default 0);
+
+insert into world
+select n, 1 + n * 7919 % 10000 from generate_series(1, 10000) as n;
+
+-- The same, of which not everybody sees all.
+create table secured_world (id integer primary key, randomnumber integer not null default 0);
+
+insert into secured_world
+select * from world;
+
+alter table secured_world enable row level security;
+
+create policy some on secured_world using (randomnumber > 0);
+
 -- TechEmpower's twelve.
 create table fortune (id integer primary key, message text not null);
 insert into fortune (id, message) values

@@ -12,7 +12,8 @@ use session::temporary;
 
 use super::admission;
 use super::inputs::{Argument, Input, arguments};
-use super::plan::{Origin, Plan};
+use super::plan::{Origin, Plan, result_of};
+use super::rows::ResultLayout;
 use super::shape::{MediaType, Shape};
 use super::standing::{FunctionVersion, PROCOID, version};
 use super::types::{Types, is_html};
@@ -262,6 +263,11 @@ impl Function {
         self.select(&call)
     }
 
+    /// The shape of the rows of its body as a response.
+    pub(crate) fn shape_of_body(&self, types: &Types) -> Shape {
+        if self.returns_json_value() { Shape::Row } else { self.shape(types) }
+    }
+
     /// The shape of a result of rows with several columns.
     fn shape_of_rows(&self) -> Option<Shape> {
         // SAFETY: inside a transaction, as `of` was.
@@ -308,8 +314,48 @@ impl Function {
             && !self.security_definer
             && !self.has_settings
             && !self.strict
-            && !self.returns_set
-            && (self.is_single_value() || self.is_response)
+            && (self.shape_of_rows().is_some()
+                || !self.returns_set && (self.is_single_value() || self.is_response)
+                || self.returns_json_value())
+    }
+
+    /// Whether it returns a single value that becomes one of JSON's, and is no domain's: that may get constraints.
+    fn returns_json_value(&self) -> bool {
+        // SAFETY: inside a transaction; the type exists.
+        let is_domain = unsafe { pg_sys::getBaseType(self.result) } != self.result;
+        let is_as_it_is = self.is_single_value() || self.is_response || self.shape_of_rows().is_some();
+        !self.returns_set && !is_as_it_is && !is_domain
+    }
+
+    /// How rows of these columns, types and modifiers, are those that it returns, without any conversion or check; none if they are not.
+    pub(crate) fn layout(&self, columns: &[(Oid, i32)]) -> Option<ResultLayout> {
+        if self.returns_json_value() {
+            let is_same = matches!(columns, [(only, _)] if *only == self.result);
+            return is_same.then_some(ResultLayout::Value);
+        }
+        // SAFETY: inside a transaction; the types exist, and the descriptor has the places.
+        unsafe {
+            let base = pg_sys::getBaseType(self.result);
+            if pg_sys::DomainHasConstraints(self.result) {
+                return None;
+            }
+            if let [(only, _)] = columns
+                && *only == base
+                && base != pg_sys::RECORDOID
+            {
+                return Some(ResultLayout::Whole);
+            }
+            let descriptor = result_of(self.version.oid)?;
+            let all = (0..(*descriptor).natts as usize).map(|place| pg::attribute(descriptor, place));
+            let mut live = all.filter(|attribute| !attribute.attisdropped);
+            let is_same = columns.iter().all(|(of_type, typmod)| {
+                live.next().is_some_and(|attribute| {
+                    attribute.atttypid == *of_type
+                        && (attribute.atttypmod == -1 || attribute.atttypmod == *typmod)
+                })
+            });
+            (is_same && live.next().is_none()).then_some(ResultLayout::Columns)
+        }
     }
 
     /// Whether a value of this type is the function's result without any conversion or check.

@@ -4,7 +4,7 @@
 //!
 //! A route calls its function: `select f(a => $1)`. PostgreSQL before 18 parses and plans the body of an
 //! SQL function anew in every call, 50 to 100 µs for a point lookup. So where the body is one statement and
-//! nothing about the function needs a call (SECURITY DEFINER, SET, STRICT, a set), the plan is that of the
+//! nothing about the function needs a call (SECURITY DEFINER, SET, STRICT), the plan is that of the
 //! body itself, with the arguments as parameters. Then who may execute the function is checked here.
 
 use std::cell::{Cell, UnsafeCell};
@@ -21,12 +21,12 @@ use super::function::Function;
 use super::inputs::Argument;
 use super::plan::{Origin, Plan};
 use super::relation::{add_request, request_types};
-use super::rows::{Columns, RowType};
+use super::rows::{Columns, ResultLayout, RowType};
 use super::shape::Shape;
 use super::stored_body::{self, StoredBody};
 use super::types::Types;
 use super::{arms, called};
-use crate::plan::columns_of;
+use crate::plan::{columns_of, columns_of_body};
 
 /// Plans a handler's statement. Raises PostgreSQL's error if it cannot be.
 ///
@@ -77,6 +77,7 @@ pub unsafe fn for_statement(statement: &str, types: &Types) -> Plan {
             is_planned: Cell::new(false),
             columns: UnsafeCell::new(Columns::none()),
             runs_to_end: effects.writes,
+            layout: None,
             scalar: false,
             unsorted,
         }
@@ -155,6 +156,7 @@ unsafe fn of_call(function: &Function, given: u64, types: &Types) -> Plan {
             columns: UnsafeCell::new(columns),
             // A function that writes does so while its one row is computed.
             runs_to_end: shape == Shape::Rows,
+            layout: None,
             scalar: false,
             unsorted: false,
         }
@@ -165,21 +167,26 @@ unsafe fn of_call(function: &Function, given: u64, types: &Types) -> Plan {
 unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan> {
     // SAFETY: the caller's contract.
     unsafe {
-        let shape = function.shape(types);
+        let shape = function.shape_of_body(types);
         if given != function.all_given() || !function.body_may_stand_for_call() {
             return None;
         }
         // Of a function that returns nothing every column is computed, and none looked at.
         let returns = shape != Shape::Void;
+        let row_type = RowType::now(function.result());
+        // Of a set the only row of `select (select …)` is there, whatever is in it.
+        let is_value = returns && shape != Shape::Rows;
         let Body { raw, setup, info, scalar } =
-            if function.has_tree() { as_tree(function, returns)? } else { as_text(function, returns)? };
+            if function.has_tree() { as_tree(function, is_value)? } else { as_text(function, is_value)? };
         let text = keep_text(&function.body());
         let source = pg_sys::CreateCachedPlan(raw, text, pg_sys::CreateCommandTag((*raw).stmt));
         let queries = pg_sys::pg_analyze_and_rewrite_withcb(raw, text, setup, info, std::ptr::null_mut());
-        let Some(effects) = stands_for_call(function, queries, returns, scalar) else {
+        let Some((effects, layout)) = stands_for_call(function, queries, shape, scalar) else {
             pg_sys::DropCachedPlan(source);
             return None;
         };
+        let layout = layout.map(|layout| (function.version().oid, layout));
+        let columns = layout.map_or(Columns::none(), |layout| columns_of_body(layout, row_type));
         pg_sys::CompleteCachedPlan(
             source,
             queries,
@@ -202,24 +209,25 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
             effects: Cell::new(effects),
             judged: Cell::new((*source).generation),
             is_planned: Cell::new(false),
-            columns: UnsafeCell::new(Columns::none()),
-            runs_to_end: effects.writes || !returns,
+            columns: UnsafeCell::new(columns),
+            runs_to_end: effects.writes || !returns || shape == Shape::Rows,
+            layout,
             scalar,
             unsorted: false,
         })
     }
 }
 
-/// What the statement that a function's body has become does, if it may stand for the call.
+/// What the statement that a function's body has become does, if it may stand for the call, and how its rows are those of the function.
 ///
 /// # Safety
 /// A list of the analyzer's, inside a guard and a transaction.
 unsafe fn stands_for_call(
     function: &Function,
     queries: *mut pg_sys::List,
-    returns: bool,
+    shape: Shape,
     is_scalar: bool,
-) -> Option<Effects> {
+) -> Option<(Effects, Option<ResultLayout>)> {
     // SAFETY: by contract.
     unsafe {
         if list_length(queries) != 1 {
@@ -229,17 +237,22 @@ unsafe fn stands_for_call(
         // SELECT INTO may hide in a UNION.
         let is_utility = (*query).commandType == pg_sys::CmdType::CMD_UTILITY;
         let is_other = function.has_tree() && !stored_body::is_stored(query);
-        let columns = result_columns(query);
-        let returns_other = returns && (columns.len() != 1 || !function.returns_as_is(columns[0]));
-        if is_utility || is_other || returns_other {
+        if is_utility || is_other {
             return None;
         }
+        let columns = result_columns(query);
+        let layout = match shape {
+            Shape::Void => None,
+            Shape::Row | Shape::Rows => Some(function.layout(&columns)?),
+            _ if columns.len() == 1 && function.returns_as_is(columns[0].0) => None,
+            _ => return None,
+        };
         let effects = Effects::of(query);
         // Called, a function that is not volatile fails when it writes or locks, and a subquery cannot write. It
         // must not succeed here.
         let would_fail =
             effects.writes && is_scalar || (effects.writes || effects.locks) && !function.is_volatile();
-        (!would_fail).then_some(effects)
+        (!would_fail).then_some((effects, layout))
     }
 }
 
@@ -377,8 +390,8 @@ unsafe fn only_query(queries: *mut pg_sys::List, what: &str) -> *mut pg_sys::Que
     }
 }
 
-/// The types of the columns that a query returns.
-unsafe fn result_columns(query: *mut pg_sys::Query) -> Vec<Oid> {
+/// The types of the columns that a query returns, with their modifiers.
+unsafe fn result_columns(query: *mut pg_sys::Query) -> Vec<(Oid, i32)> {
     // SAFETY: a query of the analyzer.
     unsafe {
         let list = if (*query).commandType == pg_sys::CmdType::CMD_SELECT {
@@ -389,17 +402,18 @@ unsafe fn result_columns(query: *mut pg_sys::Query) -> Vec<Oid> {
         (0..list_length(list))
             .map(|place| nth(list, place).cast::<pg_sys::TargetEntry>())
             .filter(|entry| !(**entry).resjunk)
-            .map(|entry| pg_sys::exprType((*entry).expr.cast()))
+            .map(|entry| (*entry).expr.cast())
+            .map(|value| (pg_sys::exprType(value), pg_sys::exprTypmod(value)))
             .collect()
     }
 }
 
 /// The first column of type `http.response`, otherwise the first that can be a response.
-fn choose_column(columns: &[Oid], types: &Types) -> (usize, Shape) {
-    if let Some(place) = columns.iter().position(|&column| column == types.response) {
+fn choose_column(columns: &[(Oid, i32)], types: &Types) -> (usize, Shape) {
+    if let Some(place) = columns.iter().position(|&(column, _)| column == types.response) {
         return (place, Shape::Response);
     }
-    let Some(&first) = columns.first() else {
+    let Some(&(first, _)) = columns.first() else {
         refuse(
             "a handler's statement must return rows",
             "Add a RETURNING clause, or select http.response(...).",

@@ -11,7 +11,7 @@ use session::request_transaction::Leftovers;
 
 use super::effects::{self, Effects};
 use super::inputs::{Argument, Input};
-use super::rows::{Columns, RowType};
+use super::rows::{Columns, ResultLayout, RowType};
 use super::shape::Shape;
 use super::stored_body;
 
@@ -39,6 +39,8 @@ pub struct Plan {
     pub(super) columns: UnsafeCell<Columns>,
     /// The statement writes, or is run for what it does: it runs to its end, whatever it returns.
     pub runs_to_end: bool,
+    /// How the rows of a function's body are its own, which are written as JSON: the function, and the way.
+    pub(super) layout: Option<(Oid, ResultLayout)>,
     /// It was a scalar subquery: a second row is an error.
     pub scalar: bool,
     /// Its sort was taken from it: [`arms`]. Right as long as it only reads.
@@ -139,7 +141,10 @@ impl Plan {
             if !(*columns).are_current() {
                 self.make_anew("the columns of the result have changed");
             }
-            *columns = columns_of(self.source, self.shape, (*columns).row_type());
+            *columns = match self.layout {
+                Some(layout) => columns_of_body(layout, (*columns).row_type()),
+                None => columns_of(self.source, self.shape, (*columns).row_type()),
+            };
         }
     }
 
@@ -174,4 +179,30 @@ pub(super) unsafe fn columns_of(
 ) -> Columns {
     // SAFETY: inside a guard and a transaction; a plan that has been made.
     if shape.has_columns() { unsafe { Columns::of((*source).resultDesc, row_type) } } else { Columns::none() }
+}
+
+/// How the rows of a function's body are written as its result.
+///
+/// # Safety
+/// Inside a guard and a transaction.
+pub(super) unsafe fn columns_of_body((function, layout): (Oid, ResultLayout), row_type: RowType) -> Columns {
+    // SAFETY: by contract.
+    unsafe {
+        match result_of(function) {
+            _ if layout == ResultLayout::Value => Columns::of_value(pg_sys::get_func_rettype(function)),
+            Some(descriptor) => Columns::laid_out(descriptor, row_type, layout),
+            None => Columns::none(),
+        }
+    }
+}
+
+/// The columns of a function's result, if it returns rows.
+///
+/// # Safety
+/// Inside a transaction; pgrx guards the call.
+pub(super) unsafe fn result_of(function: Oid) -> Option<pg_sys::TupleDesc> {
+    let mut descriptor = std::ptr::null_mut();
+    // SAFETY: by contract.
+    unsafe { pg_sys::get_func_result_type(function, std::ptr::null_mut(), &mut descriptor) };
+    (!descriptor.is_null()).then_some(descriptor)
 }

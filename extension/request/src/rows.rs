@@ -16,6 +16,10 @@ use super::types::is_html;
 /// How the columns of a plan's rows are written.
 pub struct Columns {
     columns: Vec<Column>,
+    /// Where the rows are taken apart, if each is the only column of its own.
+    whole: Option<Whole>,
+    /// Whether the only column is written, and no row.
+    is_value: bool,
     /// The type of the rows, before the columns were read.
     row_type: RowType,
     /// Where the functions live that write them.
@@ -30,6 +34,24 @@ struct Column {
     /// Its name as JSON, and the colon.
     key: Vec<u8>,
     kind: Kind,
+}
+
+/// How the rows of a function's body are the rows that the function returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ResultLayout {
+    /// Their columns are the columns of the result, in order.
+    Columns,
+    /// Their only column is the row.
+    Whole,
+    /// Their only column is a value, which is no row and is written as one of JSON's.
+    Value,
+}
+
+/// A row of a type, taken apart.
+struct Whole {
+    descriptor: pg_sys::TupleDesc,
+    values: *mut Datum,
+    nulls: *mut bool,
 }
 
 /// How a value is written: the categories of PostgreSQL's json.c, and more exactly where it pays.
@@ -56,7 +78,22 @@ enum Kind {
 impl Columns {
     /// Of rows that are not written as JSON.
     pub const fn none() -> Columns {
-        Columns { columns: Vec::new(), row_type: RowType::NONE, memory: std::ptr::null_mut() }
+        let memory = std::ptr::null_mut();
+        Columns { columns: Vec::new(), whole: None, is_value: false, row_type: RowType::NONE, memory }
+    }
+
+    /// Of single values of a type.
+    ///
+    /// # Safety
+    /// As for [`Columns::of`].
+    pub(crate) unsafe fn of_value(of_type: Oid) -> Columns {
+        // SAFETY: by contract.
+        unsafe {
+            let memory = pg::new_memory(c"howdah columns");
+            let kind = kind_of(of_type, memory);
+            let columns = vec![Column { place: 0, of_type, key: Vec::new(), kind }];
+            Columns { columns, whole: None, is_value: true, row_type: RowType::NONE, memory }
+        }
     }
 
     /// Those of a descriptor, for rows of a type as it was before the descriptor was made.
@@ -64,15 +101,33 @@ impl Columns {
     /// # Safety
     /// Inside a transaction; pgrx guards each call, so values are dropped when one raises.
     pub(crate) unsafe fn of(descriptor: pg_sys::TupleDesc, row_type: RowType) -> Columns {
+        // SAFETY: by contract: the rows are of the descriptor, in which nothing is dropped.
+        unsafe { Columns::laid_out(descriptor, row_type, ResultLayout::Columns) }
+    }
+
+    /// Those of the descriptor of a function's result, for the rows of its body.
+    ///
+    /// # Safety
+    /// As for [`Columns::of`].
+    pub(crate) unsafe fn laid_out(
+        descriptor: pg_sys::TupleDesc,
+        row_type: RowType,
+        layout: ResultLayout,
+    ) -> Columns {
         // SAFETY: by contract; a descriptor of PostgreSQL's.
         unsafe {
             let memory = pg::new_memory(c"howdah columns");
-            let mut all = Columns { columns: Vec::new(), row_type, memory };
+            let mut all = Columns { columns: Vec::new(), whole: None, is_value: false, row_type, memory };
+            if layout == ResultLayout::Whole {
+                all.whole = Some(Whole::of(descriptor, memory));
+            }
             for place in 0..(*descriptor).natts as usize {
                 let attribute = pg::attribute(descriptor, place);
                 if attribute.attisdropped {
                     continue;
                 }
+                // A body has no columns for what was dropped.
+                let place = if layout == ResultLayout::Whole { place } else { all.columns.len() };
                 let mut key = Body::default();
                 key.start(1 << 10);
                 key.put_string(CStr::from_ptr(attribute.attname.data.as_ptr()).to_bytes());
@@ -117,7 +172,7 @@ impl Columns {
         self.columns.iter().find(is_closed).map(|column| column.of_type)
     }
 
-    /// Writes a row as an object. False if all its columns are null; then nothing is written.
+    /// Writes a row as an object, or its only column as a value. False if all its columns are null; then nothing is written.
     ///
     /// # Safety
     /// Inside a guard; a row of the descriptor that these columns are of. What is allocated on the way is the
@@ -129,21 +184,69 @@ impl Columns {
             if c_int::from((*slot).tts_nvalid) < all {
                 pg::slot_getsomeattrs_int(slot, all);
             }
+            let (values, nulls) = match &self.whole {
+                Some(whole) => whole.take_apart(*(*slot).tts_values, *(*slot).tts_isnull),
+                None => ((*slot).tts_values, (*slot).tts_isnull),
+            };
+            if self.is_value {
+                let holds = !*nulls;
+                if holds {
+                    self.columns.iter().for_each(|column| write(column.kind, *values, body));
+                }
+                return holds;
+            }
             let mut holds = false;
             let mut before: &[u8] = b"{";
             for column in &self.columns {
                 body.put(before);
                 before = b",";
                 body.put(&column.key);
-                if *(*slot).tts_isnull.add(column.place) {
+                if *nulls.add(column.place) {
                     body.put(b"null");
                 } else {
                     holds = true;
-                    write(column.kind, *(*slot).tts_values.add(column.place), body);
+                    write(column.kind, *values.add(column.place), body);
                 }
             }
             body.put(if self.columns.is_empty() { b"{}" } else { b"}" });
             holds
+        }
+    }
+}
+
+impl Whole {
+    /// Room for rows of a descriptor, in memory of their own.
+    unsafe fn of(descriptor: pg_sys::TupleDesc, memory: pg_sys::MemoryContext) -> Whole {
+        // SAFETY: a descriptor of PostgreSQL's; as many places as it has columns.
+        unsafe {
+            let previous = pg_sys::MemoryContextSwitchTo(memory);
+            let count = (*descriptor).natts.max(1) as usize;
+            let whole = Whole {
+                descriptor: pg_sys::CreateTupleDescCopy(descriptor),
+                values: pg_sys::palloc0(count * size_of::<Datum>()).cast(),
+                nulls: pg_sys::palloc0(count).cast(),
+            };
+            pg_sys::MemoryContextSwitchTo(previous);
+            whole
+        }
+    }
+
+    /// The columns of a row; all null if it is.
+    unsafe fn take_apart(&self, row: Datum, is_null: bool) -> (*mut Datum, *mut bool) {
+        // SAFETY: a value of the descriptor's type; an error of PostgreSQL's jumps out, and nothing here owns memory.
+        unsafe {
+            if is_null {
+                (0..(*self.descriptor).natts as usize).for_each(|place| *self.nulls.add(place) = true);
+            } else {
+                let header = pg::pg_detoast_datum(row.cast_mut_ptr()).cast::<pg_sys::HeapTupleHeaderData>();
+                let mut tuple = pg_sys::HeapTupleData {
+                    t_len: pgrx::varlena::varsize(header.cast()) as u32,
+                    t_data: header,
+                    ..Default::default()
+                };
+                pg::heap_deform_tuple(&mut tuple, self.descriptor, self.values, self.nulls);
+            }
+            (self.values, self.nulls)
         }
     }
 }
