@@ -51,7 +51,7 @@ select * from world;
 
 alter table secured_world enable row level security;
 
-create policy some on secured_world using (randomnumber > 0);
+create policy visible on secured_world using (randomnumber > 0);
 
 -- TechEmpower's twelve.
 create table fortune (id integer primary key, message text not null);

@@ -15,6 +15,7 @@ use super::admission;
 use super::caching::Caching;
 use super::function::Function;
 use super::plan::Plan;
+use super::plan_memory::PlanMemory;
 use super::standing::FunctionVersion;
 
 /// What the user has registered.
@@ -129,6 +130,8 @@ pub(crate) struct Endpoint {
     known: Option<Cell<Known>>,
     /// Its plans; made when it is first asked for.
     pub plans: Plans,
+    /// The memory that they take.
+    pub(super) memory: PlanMemory,
     /// A hash of the version of its function, as it was looked up last, or of its statement; 0 while it is not known.
     fingerprint: Cell<u64>,
 }
@@ -179,6 +182,7 @@ impl Endpoint {
             title: CString::new(title).unwrap_or_default(),
             known: Some(Cell::default()),
             plans: Plans::Unmade,
+            memory: PlanMemory::default(),
             fingerprint: Cell::new(fingerprint),
         }
     }
@@ -208,6 +212,7 @@ impl Endpoint {
             plans.drain(..).for_each(Plan::release);
         }
         self.plans = Plans::Unmade;
+        self.memory.forget();
     }
 
     /// Notes which version of its function is planned.

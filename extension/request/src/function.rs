@@ -275,10 +275,13 @@ impl Function {
         has_columns.then_some(if self.returns_set { Shape::Rows } else { Shape::Row })
     }
 
-    /// The statement around the call: single values and columns as they are, everything else as JSON.
+    /// The statement around the call: single values, rows and columns as they are, everything else as JSON.
     fn select(&self, call: &str) -> String {
-        if self.shape_of_rows().is_some() {
+        if self.shape_of_rows() == Some(Shape::Rows) {
             format!("select result.* from {call} result")
+        } else if self.shape_of_rows().is_some() {
+            // Taken apart here: PostgreSQL would keep the row in a table of its own to scan it.
+            format!("select {call}")
         } else if self.returns_set && self.is_response {
             format!("select result from {call} result")
         } else if self.returns_set {

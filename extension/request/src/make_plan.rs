@@ -26,7 +26,7 @@ use super::shape::Shape;
 use super::stored_body::{self, StoredBody};
 use super::types::Types;
 use super::{arms, called};
-use crate::plan::{columns_of, columns_of_body};
+use crate::plan::{columns_of, columns_of_result};
 
 /// Plans a handler's statement. Raises PostgreSQL's error if it cannot be.
 ///
@@ -139,9 +139,13 @@ unsafe fn of_call(function: &Function, given: u64, types: &Types) -> Plan {
             std::ptr::null_mut(),
             0,
             // A table may get another column.
-            !shape.has_columns(),
+            shape != Shape::Rows,
         );
-        let columns = columns_of(source, shape, row_type);
+        let layout = (shape == Shape::Row).then(|| (function.version().oid, ResultLayout::Whole));
+        let columns = match layout {
+            Some(layout) => columns_of_result(layout, row_type),
+            None => columns_of(source, shape, row_type),
+        };
         kept_plans::keep(source);
         Plan {
             source,
@@ -156,7 +160,7 @@ unsafe fn of_call(function: &Function, given: u64, types: &Types) -> Plan {
             columns: UnsafeCell::new(columns),
             // A function that writes does so while its one row is computed.
             runs_to_end: shape == Shape::Rows,
-            layout: None,
+            layout,
             scalar: false,
             unsorted: false,
         }
@@ -186,7 +190,7 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
             return None;
         };
         let layout = layout.map(|layout| (function.version().oid, layout));
-        let columns = layout.map_or(Columns::none(), |layout| columns_of_body(layout, row_type));
+        let columns = layout.map_or(Columns::none(), |layout| columns_of_result(layout, row_type));
         pg_sys::CompleteCachedPlan(
             source,
             queries,

@@ -11,6 +11,7 @@ use session::request_transaction::Leftovers;
 
 use super::effects::{self, Effects};
 use super::inputs::{Argument, Input};
+use super::plan_memory::note_new;
 use super::rows::{Columns, ResultLayout, RowType};
 use super::shape::Shape;
 use super::stored_body;
@@ -39,7 +40,7 @@ pub struct Plan {
     pub(super) columns: UnsafeCell<Columns>,
     /// The statement writes, or is run for what it does: it runs to its end, whatever it returns.
     pub runs_to_end: bool,
-    /// How the rows of a function's body are its own, which are written as JSON: the function, and the way.
+    /// How the rows are those of a function's result, which are written as JSON: the function, and the way.
     pub(super) layout: Option<(Oid, ResultLayout)>,
     /// It was a scalar subquery: a second row is an error.
     pub scalar: bool,
@@ -111,6 +112,7 @@ impl Plan {
             let generation = (*self.source).generation;
             if self.judged.replace(generation) != generation {
                 self.is_planned.set(true);
+                note_new();
                 let query = first((*self.source).query_list).cast();
                 if self.origin == Origin::Tree && !stored_body::is_stored(query) {
                     self.make_anew("the body of the function was not analysed");
@@ -142,7 +144,7 @@ impl Plan {
                 self.make_anew("the columns of the result have changed");
             }
             *columns = match self.layout {
-                Some(layout) => columns_of_body(layout, (*columns).row_type()),
+                Some(layout) => columns_of_result(layout, (*columns).row_type()),
                 None => columns_of(self.source, self.shape, (*columns).row_type()),
             };
         }
@@ -181,11 +183,14 @@ pub(super) unsafe fn columns_of(
     if shape.has_columns() { unsafe { Columns::of((*source).resultDesc, row_type) } } else { Columns::none() }
 }
 
-/// How the rows of a function's body are written as its result.
+/// How rows are written as a function's result.
 ///
 /// # Safety
 /// Inside a guard and a transaction.
-pub(super) unsafe fn columns_of_body((function, layout): (Oid, ResultLayout), row_type: RowType) -> Columns {
+pub(super) unsafe fn columns_of_result(
+    (function, layout): (Oid, ResultLayout),
+    row_type: RowType,
+) -> Columns {
     // SAFETY: by contract.
     unsafe {
         match result_of(function) {

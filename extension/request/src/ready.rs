@@ -10,6 +10,7 @@ use session::{deployments, invalidations, leftovers, settings_in_force};
 use super::endpoint::{Endpoint, Plans, Target};
 use super::function::Function;
 use super::plan::Plan;
+use super::plan_memory::note_new;
 use super::standing::{Standing, standing};
 use super::types::Types;
 use super::{author, make_plan};
@@ -49,6 +50,7 @@ pub(crate) unsafe fn make_plans(endpoint: &mut Endpoint, types: &Types, identity
         if !made.unwrap_or(false) {
             leftovers::abort();
         }
+        endpoint.note_use();
     }
 }
 
@@ -83,6 +85,7 @@ unsafe fn renew(endpoint: &mut Endpoint, types: &Types) {
         if !still_stands(endpoint, types) {
             endpoint.forget_plans();
             endpoint.plans = compile(endpoint, types);
+            note_new();
         }
     }
 }
@@ -197,6 +200,7 @@ pub(crate) unsafe fn add_plan(endpoint: &mut Endpoint, given: u64, types: &Types
         }
         // SAFETY: inside a guard and a transaction, as the endpoint's role.
         plans.push(unsafe { make_plan::for_function(function, given, types) });
+        note_new();
         return plans.len() - 1;
     }
     0

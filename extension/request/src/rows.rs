@@ -36,7 +36,7 @@ struct Column {
     kind: Kind,
 }
 
-/// How the rows of a function's body are the rows that the function returns.
+/// How the rows of a plan are those that a function returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResultLayout {
     /// Their columns are the columns of the result, in order.

@@ -125,6 +125,7 @@ impl Job<'_, '_> {
                 endpoint.show();
             }
             let result = self.run_until_settled(endpoint, path);
+            endpoint.note_use();
             note_outdated_body(endpoint, &result);
             let result = result.map_err(|mishap| {
                 let mishap = self.name_grant(mishap, role);

@@ -18,7 +18,7 @@ use super::receiver::Receiver;
 use super::request_log::log_request;
 use super::run::Job;
 use super::table::{self, Along, NoTable, Table};
-use super::{called, grants, proxies, ready, stored_body};
+use super::{called, grants, plan_bound, proxies, ready, stored_body};
 
 /// Runs requests in this process.
 pub struct Runner {
@@ -236,6 +236,17 @@ impl Runner {
         unsafe { self.open.end() }
     }
 
+    /// Has plans go that were used least lately, where they are too many.
+    ///
+    /// # Safety
+    /// On the main thread, while none is open.
+    pub unsafe fn bound_plans(&mut self) {
+        if let Some(table) = self.table.as_mut() {
+            // SAFETY: by contract.
+            unsafe { plan_bound::bound(&mut table.endpoints) };
+        }
+    }
+
     /// Forgets the plans that were open, after the shared transaction has failed.
     pub fn forget_plans(&mut self) {
         self.open.forget();
@@ -290,6 +301,10 @@ impl Runner {
             log_request(request, done.status, waited, done.took);
         }
         withheld::forget();
+        if runs_in != RunsIn::GatewayShared {
+            // SAFETY: by contract; the request is over.
+            unsafe { self.bound_plans() };
+        }
         done
     }
 

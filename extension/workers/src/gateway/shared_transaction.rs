@@ -90,6 +90,7 @@ impl SharedTransaction {
                 runner.forget_plans();
                 leftovers::abort();
             }
+            runner.bound_plans();
         }
     }
 }
