@@ -124,6 +124,12 @@ fn a_signed_cookie_counts_for_whom_and_as_long_as_it_was_signed() {
     for path in ["/kept", "/aging", "/aging", "/aging"] {
         assert_eq!(seen(&mut client, path, &brief)[1].as_deref(), Some("18"), "{path}");
     }
+    // A browser, which would not ask again, is not told that it may be old.
+    let told = |client: &mut Connection, cookies: &str| {
+        ask(client, "/aging", cookies).header("cache-control").map(str::to_owned)
+    };
+    assert_eq!(told(&mut client, &brief).as_deref(), Some("private, no-cache"));
+    assert_eq!(told(&mut client, &own).as_deref(), Some("private, max-age=3600"));
     let over = set(&mut client, "/remember", "value=18&max_age=0")[1].clone();
     assert_eq!(seen(&mut client, "/kept", &over)[1], None);
     thread::sleep(Duration::from_millis(2_100));

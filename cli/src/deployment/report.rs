@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::locks::Lock;
-use super::server::{Drift, PageWarning};
+use super::server::{Drift, FileWarning};
 use crate::screen::{harmless, say};
 
 /// How many names a line has at most.
@@ -14,7 +14,7 @@ pub(crate) struct Report {
     json: bool,
     files: Vec<Value>,
     unchecked: Vec<String>,
-    warnings: Vec<PageWarning>,
+    warnings: Vec<FileWarning>,
     locks: Vec<Value>,
     rewritten: Vec<Value>,
     rights: Vec<String>,
@@ -94,8 +94,8 @@ impl Report {
         self.unchecked = functions;
     }
 
-    /// Likely mistakes in pages.
-    pub(crate) fn warnings(&mut self, warnings: Vec<PageWarning>) {
+    /// Likely mistakes in pages, functions and routes.
+    pub(crate) fn warnings(&mut self, warnings: Vec<FileWarning>) {
         for warning in warnings.iter().take(MOST_NAMES) {
             self.say(&format!("  warning: {warning}"));
         }

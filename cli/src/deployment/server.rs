@@ -189,12 +189,12 @@ pub(crate) struct Finished {
     pub(crate) unchecked: Vec<String>,
     /// What was given and taken, as statements.
     pub(crate) rights: Vec<String>,
-    pub(crate) warnings: Vec<PageWarning>,
+    pub(crate) warnings: Vec<FileWarning>,
 }
 
-/// Something in a page that may be wrong.
+/// Something in a file that may be wrong.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct PageWarning {
+pub(crate) struct FileWarning {
     path: String,
     line: usize,
     column: usize,
@@ -202,9 +202,9 @@ pub(crate) struct PageWarning {
     hint: Option<String>,
 }
 
-impl fmt::Display for PageWarning {
+impl fmt::Display for FileWarning {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let PageWarning { path, line, column, message, hint } = self;
+        let FileWarning { path, line, column, message, hint } = self;
         write!(formatter, "{path}:{line}:{column}: {message}")?;
         hint.as_ref().map_or(Ok(()), |hint| write!(formatter, ". {hint}"))
     }

@@ -34,6 +34,17 @@ fn comment(text: &[u8]) -> usize {
     at
 }
 
+/// Line and column of a byte, counted from 1; the column in characters.
+///
+/// ```
+/// assert_eq!(folder::places_in_text::place_at("one\nä two", 7), (2, 3));
+/// ```
+pub fn place_at(text: &str, offset: usize) -> (usize, usize) {
+    let before = &text[..floor(text, offset)];
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    (line_at(text, offset), line.chars().count() + 1)
+}
+
 /// The line in which a byte is, counted from 1.
 pub fn line_at(text: &str, offset: usize) -> usize {
     text[..floor(text, offset)].matches('\n').count() + 1

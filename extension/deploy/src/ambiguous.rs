@@ -1,6 +1,7 @@
 //! Warnings: names in functions that mean an argument and a column. In PL/pgSQL the statement fails when it runs; in SQL both are the column, and where it is
 //! compared with itself somebody has meant the argument.
 
+use folder::places_in_text::{floor, line_at, offset_of_line, place_at};
 use pg::guard::{PgError, unwind};
 use pg::plpgsql_names::{compiled, find_ambiguous};
 use pg::plpgsql_steps::{Step, each_step};
@@ -13,14 +14,14 @@ use session::subtransaction::attempted;
 
 use super::application::Deployment;
 
-/// The functions in SQL and PL/pgSQL of an application, each with its file and that file's text.
+/// The functions in SQL and PL/pgSQL of an application, each with its file and that file's text; not those of pages, which the compiler of pages refuses.
 const FUNCTIONS: &str = "select p.oid, p.proname::text, p.prosrc, o.path, c.content, l.lanname = 'sql', coalesce(p.proargnames, '{}')
     from pg_proc p join pg_language l on l.oid = p.prolang join pg_namespace n on n.oid = p.pronamespace
     cross join lateral pg_identify_object_as_address('pg_proc'::regclass, p.oid, 0) a
     join deploy.object o on o.application = $1 and o.type = a.type and o.names = a.object_names and o.arguments = a.object_args
     left join deploy.file f on f.application = $1 and f.number = $4 and f.path = o.path
     left join deploy.content c on c.application = $1 and c.digest = f.digest
-    where n.nspname = $2 and p.proowner = $3 and l.lanname in ('sql', 'plpgsql') order by o.path, p.oid";
+    where n.nspname = $2 and p.proowner = $3 and l.lanname in ('sql', 'plpgsql') and o.path not like 'pages/%' order by o.path, p.oid";
 
 struct LookedFunction {
     number: Oid,
@@ -132,17 +133,14 @@ impl LookedFunction {
     /// The byte of the body at which a name stands in a statement that begins at a line: PL/pgSQL has cut its text out of the body.
     fn place(&self, query: &str, at: usize, line: usize, name: &str) -> Option<usize> {
         const SHOWN: usize = 40;
-        let lines = self.body.split_inclusive('\n').take(line - 1);
-        let from = lines.map(str::len).sum::<usize>();
+        let from = offset_of_line(&self.body, line);
         let rest = self.body.get(from..)?;
         let after = query.get(at..)?;
-        let end =
-            (0..=SHOWN.min(after.len())).rev().find(|&end| after.is_char_boundary(end)).unwrap_or_default();
-        let within = |text: &str, wanted: &str| text.find(wanted);
-        let found = within(rest, &after[..end]).map(|found| from + found);
+        let shown = &after[..floor(after, SHOWN)];
+        let found = rest.find(shown).map(|found| from + found);
         // The query of a cursor stands where that is declared.
-        let found = found.or_else(|| within(&self.body, &after[..end]));
-        found.or_else(|| within(rest, name).map(|found| from + found))
+        let found = found.or_else(|| self.body.find(shown));
+        found.or_else(|| rest.find(name).map(|found| from + found))
     }
 
     fn tell(&self, found: &AmbiguousName) -> Value {
@@ -155,7 +153,7 @@ impl LookedFunction {
         let function = &self.name;
         let place = self.file.as_deref().map_or((1, 1), |file| {
             let from = file.find(&format!("{function}(")).unwrap_or_default();
-            position(&file[..compared_at(file, from, name).unwrap_or(from)])
+            place_at(file, compared_at(file, from, name).unwrap_or(from))
         });
         let message = format!(
             "\"{name}\" is an argument of {function} and a column here: SQL takes it for the column, which is compared with itself"
@@ -166,8 +164,8 @@ impl LookedFunction {
     fn of_plpgsql(&self, found: &AmbiguousName) -> (String, String, (usize, usize)) {
         let body = self.file.as_deref().and_then(|file| file.find(&self.body));
         let (line, column) = match (self.file.as_deref(), body, found.at) {
-            (Some(file), Some(body), Some(at)) => position(&file[..body + at]),
-            (Some(file), Some(body), None) => (position(&file[..body]).0 + found.line - 1, 1),
+            (Some(file), Some(body), Some(at)) => place_at(file, body + at),
+            (Some(file), Some(body), None) => (line_at(file, body) + found.line - 1, 1),
             _ => (1, 1),
         };
         let (name, function) = (&found.name, &self.name);
@@ -206,10 +204,4 @@ fn compared_at(text: &str, from: usize, name: &str) -> Option<usize> {
         at = begin + name.len();
     }
     None
-}
-
-/// Line and column of the end of a text.
-fn position(before: &str) -> (usize, usize) {
-    let line = before.rsplit('\n').next().unwrap_or_default();
-    (1 + before.matches('\n').count(), 1 + line.chars().count())
 }

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
 
-use folder::places_in_text::{begin_of, floor, is_not_ok, line_at, offset_of};
+use folder::places_in_text::{begin_of, floor, is_not_ok, offset_of, place_at};
 use pg::entry::Returned;
 use pg::guard::{PgError, unwind};
 use pg::list::{list_length, nth};
@@ -408,9 +408,7 @@ pub(crate) fn describe(error: &PgError, text: &str) -> Value {
         },
         (None, None) => STATEMENT.get(),
     };
-    let before = &text[..floor(text, offset)];
-    let line = line_at(text, offset);
-    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    let (line, column) = place_at(text, offset);
     json!({
         "sqlstate": error.sqlstate(),
         "message": error.message,

@@ -17,7 +17,7 @@ use super::caching::Outward;
 use super::flash;
 use super::headers::{Header, headers};
 use super::plan::Plan;
-use super::recording::{is_blamed, records};
+use super::recording::{FOR_EVER, is_blamed, lasts, records};
 use super::rows::{Columns, contents, jsonb_text};
 use super::shape::{MediaType, Shape};
 use super::types::Types;
@@ -393,7 +393,8 @@ impl Receiver {
         let has = |name: &[u8]| headers.iter().any(|header| header.name.eq_ignore_ascii_case(name));
         let control = outward.filter(|_| !has(b"cache-control"));
         let control = control.map(|outward| {
-            let lasting = outward.lasting.as_ref().filter(|_| records() && !is_blamed());
+            let lasting =
+                outward.lasting.as_ref().filter(|_| records() && !is_blamed() && lasts() == FOR_EVER);
             let value = lasting.unwrap_or(&outward.cache_control).as_bytes();
             Header { name: b"cache-control", value }
         });

@@ -1,5 +1,6 @@
 //! The statement that makes a page's function, and the place in the file of each of its characters.
 
+use folder::places_in_text::place_at;
 use pages::{PageFile, PageKind, Span, SqlPlace, SqlText};
 
 /// Whether what the function gives may differ within a statement.
@@ -92,13 +93,8 @@ impl<'p> PageStatement<'p> {
         let (start, span) = after.checked_sub(1).map_or((0, Span::default()), |last| self.arguments[last]);
         let inside = &self.page.text()[span.range()];
         let ahead = inside.char_indices().nth(character - start).map_or(0, |(bytes, _)| bytes);
-        let before = &self.page.text()[..span.start + ahead];
-        SqlPlace {
-            path: self.page.path().to_owned(),
-            line: before.matches('\n').count() + 1,
-            column: before.rsplit('\n').next().unwrap_or_default().chars().count() + 1,
-            span,
-        }
+        let (line, column) = place_at(self.page.text(), span.start + ahead);
+        SqlPlace { path: self.page.path().to_owned(), line, column, span }
     }
 
     /// The character of the statement that is one of its quoted body.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use folder::places_in_text::place_at;
 use pages::PageFile;
 use serde_json::{Value, json};
 use session::authority::rows_as_owner;
@@ -44,7 +45,7 @@ fn forms(deployment: &Deployment) -> Vec<PageWarning> {
     rows_as_owner(WITHOUT_PAGE, &arguments, |row| {
         let text = |place: usize| row.get::<String>(place).ok().flatten();
         let (method, pattern, page, routes) = (text(1)?, text(2)?, text(3)?, text(4)?);
-        let place = routes.find(&format!("'{page}'")).map_or((1, 1), |at| place_in(&routes, at));
+        let place = routes.find(&format!("'{page}'")).map_or((1, 1), |at| place_at(&routes, at));
         let hint = "Browsers get the error of a form that is refused, and not the form.";
         Some((
             "routes.sql".into(),
@@ -53,13 +54,6 @@ fn forms(deployment: &Deployment) -> Vec<PageWarning> {
             Some(hint.into()),
         ))
     })
-}
-
-/// Line and column of a byte.
-fn place_in(text: &str, at: usize) -> (usize, usize) {
-    let before = &text[..at];
-    let line = before.rsplit('\n').next().unwrap_or_default();
-    (1 + before.matches('\n').count(), 1 + line.chars().count())
 }
 
 /// Path, line and column, text, and what to write instead.
