@@ -11,6 +11,9 @@ pub unsafe fn attributes<'a>(descriptor: TupleDesc) -> Vec<&'a pg_sys::FormData_
     unsafe { (0..(*descriptor).natts as usize).map(|place| super::attribute(descriptor, place)).collect() }
 }
 
+/// `SQLlanguageId` of catalog/pg_language_d.h, which pgrx does not name.
+pub const SQL_LANGUAGE: u32 = 14;
+
 /// Whether there is a database of this oid. Inside a transaction.
 pub fn is_database(oid: u32) -> bool {
     let cache = pg_sys::SysCacheIdentifier::DATABASEOID as i32;

@@ -10,6 +10,9 @@ use pgrx::pg_sys::{self, Oid, TransactionId};
 /// Whether a grant of a role says by itself if its member may become the role: `WITH SET`, from version 16 on.
 pub const GRANTS_SAY_SET: bool = cfg!(not(feature = "pg15"));
 
+/// Whether planning puts in expressions that the rewriter did not: since version 18 those of virtual generated columns.
+pub const PLANNING_EXPANDS_COLUMNS: bool = cfg!(feature = "pg18");
+
 /// Whether a user may SET ROLE to a role. From version 16 on a membership may come without that.
 ///
 /// # Safety

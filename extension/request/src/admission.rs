@@ -21,7 +21,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use pg::catalog::is_users;
+use pg::catalog::{SQL_LANGUAGE, is_users};
 use pg::entry::callback;
 use pg::guard::{PgError, raise};
 use pg::list::{list_length, nth};
@@ -31,7 +31,7 @@ use session::{compiled, invalidations, subtransaction};
 use shared::settings;
 
 use super::effects::formats_freely;
-use super::product_calls::{ProductCall, product_call};
+use super::product_calls::{ProductCall, is_suspect, product_call};
 use super::standing;
 
 thread_local! {
@@ -205,20 +205,23 @@ callback! {
         // SAFETY: PostgreSQL calls the hook with a whole query.
         unsafe {
             let is_own = IS_OWN.take();
-            if ACTIVE.get() {
-                if formats_freely(query.cast()) {
-                    refuse_format();
-                }
-                // Before it is planned: planning computes what it can.
+            let may_multiply = ACTIVE.get() && is_suspect(query);
+            if ACTIVE.get() && formats_freely(query.cast()) {
+                refuse_format();
+            }
+            // Before it is planned: planning computes what it can.
+            if may_multiply {
                 refuse_products(query.cast(), is_own);
             }
             let statement = match PREVIOUS.get().planner {
                 Some(next) => next(query, text, options, parameters),
                 None => pg::standard_planner(query, text, options, parameters),
             };
-            if ACTIVE.get() {
-                // With the bodies of functions that have taken the place of their calls.
+            // With the bodies of functions that have taken the place of their calls.
+            if may_multiply {
                 refuse_products(statement.cast(), is_own);
+            }
+            if ACTIVE.get() {
                 let subplans = (*statement).subplans;
                 refuse_nodes((*statement).planTree);
                 (0..list_length(subplans)).for_each(|place| refuse_nodes(nth(subplans, place).cast()));
@@ -331,7 +334,6 @@ unsafe fn admit(function: Oid) {
     const LANGUAGES: u32 = 2612;
     const INTERNAL: u32 = 12;
     const C: u32 = 13;
-    const SQL: u32 = 14;
     // SAFETY: look-ups inside a transaction; nothing is owned when one raises.
     unsafe {
         let tuple = pg_sys::SearchSysCache1(standing::PROCOID, Datum::from(function));
@@ -345,7 +347,7 @@ unsafe fn admit(function: Oid) {
             refuse("what a foreign server has does not run in a gateway".into());
         }
         let extension = match language.to_u32() {
-            INTERNAL | SQL => return,
+            INTERNAL | SQL_LANGUAGE => return,
             C => pg_sys::getExtensionOfObject(pg_sys::ProcedureRelationId, function),
             _ => {
                 let name = pg_sys::get_language_name(language, true);

@@ -233,10 +233,13 @@ unsafe fn has_known_widths(text: *mut pg_sys::Node) -> bool {
     }
 }
 
-type Walker = unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> bool;
+pub(crate) type Walker = unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> bool;
 
 /// Goes on with what is below a node.
-unsafe fn walk(node: *mut pg_sys::Node, walker: Walker, context: *mut c_void) -> bool {
+///
+/// # Safety
+/// Inside a guard and a transaction; a node of the analyzer, or null.
+pub(crate) unsafe fn walk(node: *mut pg_sys::Node, walker: Walker, context: *mut c_void) -> bool {
     // SAFETY: nodes of the analyzer, walked by PostgreSQL's own functions; null is none.
     unsafe {
         match query_of(node) {

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ffi::CStr;
 
-use pg::catalog::is_users;
+use pg::catalog::{SQL_LANGUAGE, is_users};
 use pgrx::pg_sys::{self, Oid};
 
 use super::effects::is_ours;
@@ -65,12 +65,9 @@ unsafe fn tells(function: Oid) -> bool {
     // SAFETY: the caller's contract.
     unsafe {
         let language = language_of(function);
-        language.to_u32() == SQL || is_plpgsql(language) && will_tell(function)
+        language.to_u32() == SQL_LANGUAGE || is_plpgsql(language) && will_tell(function)
     }
 }
-
-/// `SQLlanguageId` of catalog/pg_language_d.h.
-const SQL: u32 = 14;
 
 unsafe fn is_plpgsql(language: Oid) -> bool {
     // SAFETY: a look-up inside a transaction; null if it has gone.
@@ -136,7 +133,10 @@ fn is_listed(function: Oid) -> bool {
 }
 
 /// Of a function; invalid if it has gone.
-unsafe fn language_of(function: Oid) -> Oid {
+///
+/// # Safety
+/// Inside a transaction.
+pub(crate) unsafe fn language_of(function: Oid) -> Oid {
     const FUNCTIONS: i32 = pg_sys::SysCacheIdentifier::PROCOID as i32;
     // SAFETY: a look-up inside a transaction.
     unsafe {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ffi::{CString, c_void};
 
+use pg::catalog::SQL_LANGUAGE;
 use pg::guard::direct;
 use pg::text::string;
 use pg::version::may_execute;
@@ -462,9 +463,6 @@ fn is_pseudo_type(type_oid: Oid) -> bool {
 
 /// Of a function whose tree has more bytes the name is shown: its text would take milliseconds to write, and nobody reads it.
 const LONGEST_SHOWN: usize = 200_000;
-
-/// OID of the language sql in pg_language.dat.
-const SQL_LANGUAGE: u32 = 14;
 
 unsafe fn attribute(tuple: pg_sys::HeapTuple, number: u32) -> Option<Datum> {
     let mut null = false;

@@ -6,13 +6,18 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
 
-use pg::catalog::is_users;
+use pg::catalog::{SQL_LANGUAGE, is_users};
+use pg::entry::callback;
 use pg::text::string;
+use pg::version::{PLANNING_EXPANDS_COLUMNS, is_json_expression};
 use pgrx::pg_sys::{self, Datum, Oid};
 use products::arithmetic::Arithmetic;
 use products::linear::is_linear;
 use products::path::multiplies;
 use products::{Catalog, first_product};
+
+use super::effects::walk;
+use super::fixed_functions::language_of;
 
 const AGGFNOID: i32 = pg_sys::SysCacheIdentifier::AGGFNOID as i32;
 /// The place of `aggtransfn` in pg_aggregate, which pgrx does not name.
@@ -28,6 +33,8 @@ thread_local! {
 struct KnownFunction {
     long_arguments: Vec<bool>,
     arithmetic: Arithmetic,
+    /// Its body may take the place of a call.
+    is_sql: bool,
 }
 
 /// A call that a tree has.
@@ -62,6 +69,41 @@ pub(crate) unsafe fn product_call(tree: *const c_void, is_request: bool) -> Prod
             Ok(Some(function)) => ProductCall::Of(Oid::from(function)),
             Err(_) => ProductCall::Unknown,
         }
+    }
+}
+
+/// Whether a query needs to be looked through at all, and its plan: it calls something that may cost a product, or that may make room for
+/// other calls when it is planned, as a function of SQL does. Most that PL/pgSQL plans in each run of an EXECUTE do neither, and their text
+/// would take as long as planning them.
+///
+/// # Safety
+/// Inside a guard and a transaction; a query of the analyzer, after the rewriter.
+pub(crate) unsafe fn is_suspect(query: *mut pg_sys::Query) -> bool {
+    // SAFETY: by contract.
+    PLANNING_EXPANDS_COLUMNS || unsafe { has_suspect(query.cast(), null_mut()) }
+}
+
+callback! {
+    /// A walker of PostgreSQL's.
+    unsafe fn has_suspect(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
+        // SAFETY: nodes of the analyzer; the tag tells the type.
+        unsafe {
+            if node.is_null() {
+                return false;
+            }
+            let kind = (*node).type_;
+            let is_path = kind == pg_sys::NodeTag::T_Const && (*node.cast::<pg_sys::Const>()).consttype == pg_sys::JSONPATHOID;
+            is_path
+                || is_json_expression(kind)
+                || pg_sys::check_functions_in_node(node, Some(is_suspect_function), context)
+                || walk(node, has_suspect, context)
+        }
+    }
+}
+
+callback! {
+    unsafe fn is_suspect_function(function: Oid, _: *mut c_void) -> bool {
+        known(function.to_u32(), |known| known.is_sql || known.arithmetic.is_costly() || !known.long_arguments.is_empty()).unwrap_or(true)
     }
 }
 
@@ -141,15 +183,21 @@ unsafe fn look_up(function: Oid) -> KnownFunction {
     unsafe {
         let name = string(pg_sys::get_func_name(function));
         let arithmetic = Arithmetic::of(&name);
+        let is_sql = language_of(function).to_u32() == SQL_LANGUAGE;
         // Aggregates of PostgreSQL's add one value after the other, and look for interrupts in between.
         let is_aggregate = pg_sys::get_func_prokind(function) as u8 == pg_sys::PROKIND_AGGREGATE;
         if is_aggregate || is_linear(&name) {
-            return KnownFunction { long_arguments: Vec::new(), arithmetic };
+            return KnownFunction { long_arguments: Vec::new(), arithmetic, is_sql };
         }
         let (mut types, mut count) = (null_mut(), 0);
         pg_sys::get_func_signature(function, &mut types, &mut count);
-        let long_arguments = (0..count as usize).map(|place| may_be_long(*types.add(place))).collect();
-        KnownFunction { long_arguments, arithmetic }
+        let mut long_arguments: Vec<_> =
+            (0..count as usize).map(|place| may_be_long(*types.add(place))).collect();
+        // One length alone makes no product.
+        if long_arguments.iter().filter(|is_long| **is_long).count() < 2 {
+            long_arguments.clear();
+        }
+        KnownFunction { long_arguments, arithmetic, is_sql }
     }
 }
 

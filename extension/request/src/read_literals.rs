@@ -9,6 +9,7 @@ use std::ffi::{CStr, c_char};
 use std::ptr::{null, null_mut};
 
 use literal::moving::names_moving_moment;
+use pg::catalog::SQL_LANGUAGE;
 use pg::list::{list_length, nth};
 use pgrx::pg_sys::{self, List, Oid};
 use session::invalidations;
@@ -24,9 +25,6 @@ thread_local! {
     /// Hashes of the functions in SQL whose text has such a literal.
     static MOVING: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
 }
-
-/// `SQLlanguageId` of catalog/pg_language_d.h.
-const SQL: u32 = 14;
 
 /// Starts a plan of an endpoint.
 pub(super) fn start(plan: &Plan, start: impl FnOnce()) {
@@ -93,7 +91,9 @@ unsafe fn find_moving() {
                 break;
             }
             let function = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_proc>();
-            if function.oid.to_u32() < pg_sys::FirstNormalObjectId || function.prolang.to_u32() != SQL {
+            if function.oid.to_u32() < pg_sys::FirstNormalObjectId
+                || function.prolang.to_u32() != SQL_LANGUAGE
+            {
                 continue;
             }
             let (columns, mut is_text, mut is_null) = ((*table).rd_att, false, false);
