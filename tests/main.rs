@@ -173,6 +173,7 @@ mod together {
     mod unfolding;
     mod upgrades;
     mod validators;
+    mod volatile_functions;
     mod what_is_gone;
     mod wrong_parameters;
 }

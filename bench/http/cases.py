@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bench.http import answers, function_forms, h2load, handshakes, writing, wrk
+from bench.http import answers, function_forms, h2load, handshakes, techempower, writing, wrk
 from bench.http.model import Case, Handler, Route
 
 FAIRNESS_ROUNDS = 5
@@ -164,4 +164,5 @@ CASES = (
     Case("handshakes", USERS, answers.user_pages, CONNECTING, (USER,), load=FULL, certificate="ecdsa"),
     Case("handshakes_rsa", USERS, answers.user_pages, CONNECTING, (USER,), load=FULL, certificate="rsa"),
     Case("resumed", USERS, answers.user_pages, CONNECTING, (USER,), load=RESUMED, certificate="ecdsa"),
+    *techempower.CASES,
 )

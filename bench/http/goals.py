@@ -1,11 +1,10 @@
 """The figures to reach, as ratios within one run."""
 
 from bench.harness.goals import Goal
-from bench.http import function_forms
+from bench.http import function_forms, techempower
+from bench.http.report import CPU, HANDSHAKES
 
-CPU = "server_cpu_us_per_request"
 P99 = "p99_us"
-HANDSHAKES = "handshakes_per_cpu_second"
 
 
 def _of_form(form, lane, bound):
@@ -26,8 +25,22 @@ def _of_forms():
     return [_of_form(form, lane, bound) for lane in function_forms.LANES for form, bound in bounds.items()]
 
 
+def _of_techempower():
+    """At most these parts of axum's CPU for each request, and its rate with few connections and with many."""
+    bounds = {"json": 1.5, "fortunes": 1.5, "db": 2, "cached": 2, "queries": 2.5, "updates": 1.4}
+    for test, times in bounds.items():
+        name = techempower.case(test)
+        ours, peer = (name, "howdah"), (name, techempower.AXUM)
+        yield Goal(f"{name}: axum's CPU over Howdah's", peer, ours, times, metric=CPU)
+    for test in techempower.TESTS:
+        for connections in (techempower.FEW, techempower.MANY):
+            name = techempower.case(test, connections)
+            yield Goal(f"{name}: rate over axum", (name, "howdah"), (name, techempower.AXUM), 1)
+
+
 GOALS = (
     *_of_forms(),
+    *_of_techempower(),
     Goal("users: rate over Node on its UNIX socket", ("users", "howdah"), ("users", "node_unix"), 5),
     Goal("users: rate over pipelined axum", ("users", "howdah"), ("users", "axum_pipelined"), 1.6),
     Goal(

@@ -9,7 +9,7 @@ from bench.harness.processes import free_port, run
 from bench.http.model import Handler
 
 HERE = Path(__file__).resolve().parent
-OBJECTS = (HERE / "howdah.sql", HERE / "function_forms.sql")
+OBJECTS = tuple(HERE / name for name in ("howdah.sql", "function_forms.sql", "techempower.sql"))
 PAGES = HERE / "app"
 
 # What the server needs in its configuration; everything else is Howdah's default.
@@ -27,13 +27,14 @@ def install(cluster):
 
 
 @contextmanager
-def serving(cluster, registrations, inline, certificate=None):
+def serving(cluster, registrations, inline, gateways=1, certificate=None):
     """Listens with these routes and handlers alone and gives the port; takes everything back afterwards.
 
     It speaks TLS if there is a certificate.
     """
     port = free_port()
     cluster.sql(f"alter system set howdah.inline = {_literal(inline)}")
+    cluster.sql(f"alter system set howdah.gateways = {gateways}")
     listen = f"select http.listen({port})"
     if certificate:
         files = f"{certificate.chain}:{certificate.key}"

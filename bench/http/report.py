@@ -3,13 +3,14 @@
 from bench.harness.disturbance import ELSEWHERE
 
 RATE = "requests_per_second"
+CPU = "server_cpu_us_per_request"
 HANDSHAKES = "handshakes_per_cpu_second"
 RESUMED = "resumed_percent"
 # What systems are compared by: each has one of them. Behind it stands what the table calls it.
 COMPARED = {RATE: "requests/s", HANDSHAKES: "handshakes/CPU s"}
 # What else stands in the table where it was measured: its heading, the metric and its digits.
 OTHERS = (
-    ("CPU us", "server_cpu_us_per_request", 1),
+    ("CPU us", CPU, 1),
     ("p50 us", "p50_us", 0),
     ("p99 us", "p99_us", 0),
     ("handshakes/s", "handshakes_per_second", 0),

@@ -7,7 +7,7 @@
     PG_CONFIG the pg_config of the PostgreSQL to use
 
 Cases that are measured of all systems, with the rounds and the duration above or more, replace theirs in
-bench/results/http.json, whose other cases stay, and http.svg is drawn anew. Cases whose names begin alike, up to the first
+bench/results/http.json, whose other cases stay, and the pictures http*.svg are drawn anew. Cases whose names begin alike, up to the first
 underscore, are compared with each other and only go together, and so do those that take turns. Everything else goes to bench/results/partial.
 """
 
@@ -28,7 +28,7 @@ from bench.http import howdah
 from bench.http.cases import CASES
 from bench.http.goals import GOALS
 from bench.http.measure import measure
-from bench.http.picture import picture
+from bench.http.picture import pictures
 from bench.http.report import table
 from bench.http.schedule import schedule
 from bench.http.systems import SYSTEMS, Howdah, prepare
@@ -146,9 +146,8 @@ def _attempt(case, name, cluster, seconds):
 
 def _report(objects, whole):
     path = write(objects, AREA, whole)
-    drawing = picture(objects)
-    if drawing:
-        path.with_suffix(".svg").write_text(drawing)
+    for ending, drawing in pictures(objects).items():
+        path.with_name(f"{path.stem}{ending}.svg").write_text(drawing)
     print(f"\n{table(objects)}\n")
     for line in judge(objects, GOALS):
         print(line)

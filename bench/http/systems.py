@@ -71,6 +71,8 @@ class Howdah:
     """What looks at the answers, if not the case."""
     clear: bool = False
     """Whether it speaks clear text also where the case asks by TLS."""
+    gateways: int = 1
+    """The setting `howdah.gateways`."""
 
     @contextmanager
     def started(self, case, cluster):
@@ -78,7 +80,7 @@ class Howdah:
         check = self.check or case.check
         by_tls = case.certificate and not self.clear
         made = certificate(cluster, case.certificate) if by_tls else None
-        with serving(cluster, case.howdah, self.inline, made) as port:
+        with serving(cluster, case.howdah, self.inline, self.gateways, made) as port:
             origin = answers.Origin(port, made and made.authority)
             wait_until(lambda: accepts(origin), 20, "the gateway to listen", cluster.service)
             wait_until(
@@ -96,15 +98,23 @@ SYSTEMS = {
         Howdah("howdah_executors", inline="off"),
         Howdah("howdah_constant", method="OPTIONS", check=answers.options),
         Howdah("howdah_clear", clear=True),
+        Howdah("howdah_two_gateways", gateways=2),
         Peer("node_tcp", ("node", "server.js"), NODE, over="tcp"),
         Peer("node_unix", ("node", "server.js"), NODE),
         Peer("node_unix_cluster2", ("node", "cluster.js"), NODE),
         Peer("node_unix_pipelined", ("node", "server.js"), NODE, env=(("PIPELINE", "1"),)),
+        Peer(
+            "node_techempower",
+            ("node", "cluster.js"),
+            NODE,
+            env=(("SERVER", "./techempower.js"), ("PIPELINE", "1")),
+        ),
         Peer("express_ejs", ("node", "express.js"), NODE),
         Peer("express_ejs_cluster2", ("node", "cluster.js"), NODE, env=(("SERVER", "./express.js"),)),
         Peer("express_ejs_pipelined", ("node", "express.js"), NODE, env=(("PIPELINE", "1"),)),
         Peer("axum_pipelined", ("target/release/axum_pipelined",), AXUM),
         Peer("axum_pipelined_per_core", ("target/release/axum_pipelined_per_core",), AXUM),
+        Peer("axum_techempower", ("target/release/axum_techempower",), AXUM),
         Peer("axum_pool", ("target/release/axum_pool",), AXUM),
         Peer("axum_redis", ("target/release/axum_redis",), AXUM, asks_redis=True),
         Nginx(),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use howdah_tests::{Connection, Platform, Reply, wait_for};
 
-const CONNECTIONS: usize = 16;
+pub(super) const CONNECTIONS: usize = 16;
 const ROUNDS: usize = 12;
 /// Values that requests ask for.
 const KEYS: usize = 40;
@@ -126,7 +126,7 @@ select http.route('GET', '/busy', 'busy');
 ";
 
 /// Sends one request on each connection behind one that takes a while, and reads all answers.
-fn round(
+pub(super) fn round(
     busy: &mut Connection,
     connections: &mut [Connection],
     path: impl Fn(usize) -> String,
@@ -140,7 +140,7 @@ fn round(
 }
 
 /// A platform on which requests of a turn share a transaction whatever the machine is doing.
-fn platform() -> Platform {
+pub(super) fn platform() -> Platform {
     platform_with("on")
 }
 

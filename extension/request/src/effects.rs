@@ -8,11 +8,15 @@ use pg::list::{list_length, nth};
 use pg::version::{self, expression_tree_walker, query_tree_walker};
 use pgrx::pg_sys::{self, Datum, Oid};
 
+use super::volatile;
+
 /// What a query does, as far as the analyzer's tree tells.
 #[derive(Clone, Copy)]
 pub(crate) struct Effects {
-    /// Nothing is written or locked, and nothing volatile is called.
+    /// Nothing is written or locked, and nothing volatile is called but what does nothing besides ([`volatile`]).
     pub reads_only: bool,
+    /// Something volatile is called: whoever runs it twice gets another value each time.
+    pub varies: bool,
     /// It inserts, updates, deletes or merges, itself or in a WITH clause.
     pub writes: bool,
     /// It, or a query inside it, has FOR UPDATE or its kin.
@@ -32,9 +36,10 @@ impl Effects {
         unsafe {
             let writes = (*query).commandType != pg_sys::CmdType::CMD_SELECT || (*query).hasModifyingCTE;
             let locks = locks_rows(query.cast(), std::ptr::null_mut());
-            let reads_only = !writes && !locks && !pg_sys::contain_volatile_functions(query.cast());
+            let varies = pg_sys::contain_volatile_functions(query.cast());
+            let reads_only = !writes && !locks && !(varies && volatile::may_do_more(query));
             let leaves_nothing = reads_only && !calls_users_code(query.cast(), std::ptr::null_mut());
-            Effects { reads_only, writes, locks, leaves_nothing }
+            Effects { reads_only, varies, writes, locks, leaves_nothing }
         }
     }
 }
@@ -250,7 +255,11 @@ pub(crate) unsafe fn walk(node: *mut pg_sys::Node, walker: Walker, context: *mut
     }
 }
 
-unsafe fn query_of(node: *mut pg_sys::Node) -> Option<*mut pg_sys::Query> {
+/// The query that a node is, if it is one.
+///
+/// # Safety
+/// Null, or a node.
+pub(crate) unsafe fn query_of(node: *mut pg_sys::Node) -> Option<*mut pg_sys::Query> {
     // SAFETY: null, or a node; the tag tells the type.
     unsafe { (!node.is_null() && (*node).type_ == pg_sys::NodeTag::T_Query).then(|| node.cast()) }
 }

@@ -7,7 +7,7 @@
 //! - [`table`]: what is configured, compiled for this process; [`session::invalidations`] tells when it must be read again.
 //! - [`routes`]: which of it answers, by method, path and `Accept`: a route, or the page beside it.
 //! - [`endpoint`]: a route or a query handler; [`function`] with its [`inputs`], [`plan`] with [`make_plan`], [`stored_body`], [`called`], [`relation`],
-//!   [`arms`], [`effects`] and [`shape`]: from it to a cached plan; [`standing`]: whether that still stands for the function; [`author`]: whether its owner
+//!   [`arms`], [`effects`], [`volatile`] and [`shape`]: from it to a cached plan; [`standing`]: whether that still stands for the function; [`author`]: whether its owner
 //!   may answer for the route; [`ready`]: all of it together.
 //! - [`admission`]: whose code may run in a gateway; [`product_calls`]: which calls may cost the product of two lengths.
 //! - [`sources`], [`arguments`], [`bound_value`], [`json`] [`params`] and [`given`]: from the request to the plan's parameters; [`current`]: the request as SQL
@@ -107,6 +107,7 @@ mod standing;
 mod stored_body;
 pub mod table;
 pub mod types;
+mod volatile;
 mod way;
 mod wrong_parameters;
 

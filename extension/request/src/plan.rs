@@ -90,9 +90,14 @@ impl Plan {
         matches!(self.origin, Origin::Text | Origin::Tree)
     }
 
-    /// Nothing is written or locked, and nothing volatile is called.
+    /// Nothing is written or locked, and nothing volatile is called that does more than return a value.
     pub fn reads_only(&self) -> bool {
         self.effects.get().reads_only
+    }
+
+    /// Whether it calls something volatile, and so is to be started anew for each request.
+    pub(crate) fn varies(&self) -> bool {
+        self.effects.get().varies
     }
 
     /// What the last run may have left in the session. What was planned just before may have run anybody's code, of which the

@@ -15,7 +15,7 @@ use pg::list::{first, list_length};
 use pg::refuse::refuse;
 use pg::version::jumble_query;
 use pgrx::PgSqlErrorCode;
-use pgrx::pg_sys::{self, Datum};
+use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::standing::{FunctionVersion, PROCOID, version};
 
@@ -98,13 +98,45 @@ unsafe fn tree_of(known: &FunctionVersion) -> Option<*mut pg_sys::Query> {
             return None;
         }
         let now = version(known.oid, tuple);
-        let mut is_null = false;
+        let is_same = now.xmin == known.xmin && now.tid == known.tid;
+        let text = if is_same { text_of(tuple) } else { None };
+        pg_sys::ReleaseSysCache(tuple);
+        tree_from(text?)
+    }
+}
+
+/// The tree of a function as it is now, if it has one that is one statement. It lives in the current memory context.
+///
+/// # Safety
+/// Inside a transaction.
+pub(crate) unsafe fn of_function(function: Oid) -> Option<*mut pg_sys::Query> {
+    // SAFETY: by contract; pgrx guards each call.
+    unsafe {
+        let tuple = pg_sys::SearchSysCache1(PROCOID, Datum::from(function));
+        if tuple.is_null() {
+            return None;
+        }
+        let text = text_of(tuple);
+        pg_sys::ReleaseSysCache(tuple);
+        tree_from(text?)
+    }
+}
+
+/// The text of the tree that a row of pg_proc has.
+unsafe fn text_of(tuple: pg_sys::HeapTuple) -> Option<*mut c_char> {
+    let mut is_null = false;
+    // SAFETY: a row of pg_proc, inside a transaction.
+    unsafe {
         let body =
             pg_sys::SysCacheGetAttr(PROCOID, tuple, pg_sys::Anum_pg_proc_prosqlbody as i16, &mut is_null);
-        let is_same = now.xmin == known.xmin && now.tid == known.tid && !is_null;
-        let text = is_same.then(|| pg_sys::text_to_cstring(body.cast_mut_ptr()));
-        pg_sys::ReleaseSysCache(tuple);
-        let text = text?;
+        (!is_null).then(|| pg_sys::text_to_cstring(body.cast_mut_ptr()))
+    }
+}
+
+/// Reads such a text, and frees it.
+unsafe fn tree_from(text: *mut c_char) -> Option<*mut pg_sys::Query> {
+    // SAFETY: a text that PostgreSQL has written.
+    unsafe {
         let query = read(text);
         pg_sys::pfree(text.cast());
         query

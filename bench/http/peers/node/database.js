@@ -16,3 +16,14 @@ export const peopleAfter = query(
 export const addMessage = query('add_message', 'insert into messages (author, body) values ($1, $2)')
 
 export const fortunes = query('fortunes', 'select id, message from fortune')
+
+export const world = query('world', 'select id, randomnumber from world where id = $1')
+
+export const allWorlds = query('all_worlds', 'select id, randomnumber from world order by id')
+
+export const updateWorlds = query(
+  'update_worlds',
+  `update world set randomnumber = new.rnum
+     from (select * from unnest($1::int[], $2::int[]) as v(id, rnum) order by 1) as new
+     where world.id = new.id`
+)

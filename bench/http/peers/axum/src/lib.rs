@@ -6,6 +6,7 @@
 //! - `pool`: deadpool-postgres with ten connections.
 //! - `routes`: the pages.
 //! - `serve`: the listener, on one runtime for all cores or on a runtime for each.
+//! - `techempower`: TechEmpower's tests, as its repository has them.
 //!
 //! Settings come from the environment: `PORT` for HTTP, the files `TLS_CERTIFICATE` and `TLS_KEY` for HTTPS in its place,
 //! `PGHOST`, `PGPORT`, `PGUSER` and `PGDATABASE` for PostgreSQL.
@@ -16,3 +17,4 @@ pub mod pipelined;
 pub mod pool;
 pub mod routes;
 pub mod serve;
+pub mod techempower;

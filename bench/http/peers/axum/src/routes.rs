@@ -40,8 +40,8 @@ async fn people<D: Database>(State(database): State<D>, Path(after): Path<i32>) 
 /// The page of all fortunes.
 #[derive(Template)]
 #[template(path = "fortunes.html")]
-struct Fortunes {
-    fortunes: Vec<Fortune>,
+pub(crate) struct Fortunes {
+    pub(crate) fortunes: Vec<Fortune>,
 }
 
 async fn fortunes<D: Database>(State(database): State<D>) -> Result<Response, Failure> {

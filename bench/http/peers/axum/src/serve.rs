@@ -62,7 +62,7 @@ fn on_this_thread(server: impl Future<Output = Result<(), Error>>) -> Result<(),
 }
 
 /// A listener that others of the same process may listen beside.
-fn listen() -> Result<TcpListener, Error> {
+pub(crate) fn listen() -> Result<TcpListener, Error> {
     let socket = TcpSocket::new_v4()?;
     socket.set_reuseaddr(true)?;
     socket.set_reuseport(true)?;
