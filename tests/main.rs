@@ -89,6 +89,7 @@ mod together {
     mod pages;
     mod parsed_bodies;
     mod path_guards;
+    mod plan_choice;
     mod plan_memory;
     mod printed_pages;
     mod protocols;

@@ -46,6 +46,8 @@ class Case:
     howdah: tuple
     """The routes and handlers that Howdah has in this case."""
     load: Load = LOAD
+    method: str = "GET"
+    """By which method the path is asked for."""
     certificate: str | None = None
     """The kind of the certificate's key, "ecdsa" or "rsa", if it is asked by TLS."""
     group: str = ""

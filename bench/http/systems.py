@@ -55,7 +55,7 @@ class Peer:
             service = started.enter_context(Service(list(self.command), log, env=env, cwd=self.folder))
             wait_until(lambda: accepts(origin), 20, f"{self.name} to listen", service)
             case.check(origin, cluster)
-            yield Running(origin, [service.pid, *roots], case.path)
+            yield Running(origin, [service.pid, *roots], case.path, case.method)
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class Howdah:
     name: str
     inline: str = "on"
     """The setting `howdah.inline`."""
-    method: str = "GET"
-    """What is asked for of the case's path."""
+    method: str | None = None
+    """What is asked for of the case's path, if it is not what the case asks for."""
     check: Callable | None = None
     """What looks at the answers, if not the case."""
     clear: bool = False
@@ -87,7 +87,7 @@ class Howdah:
                 lambda: _passes(check, origin, cluster), 5, "the routes to take effect", cluster.service
             )
             check(origin, cluster)
-            yield Running(origin, [cluster.pid], case.path, self.method)
+            yield Running(origin, [cluster.pid], case.path, self.method or case.method)
 
 
 SYSTEMS = {

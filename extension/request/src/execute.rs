@@ -9,6 +9,7 @@ use session::{invalidations, request_transaction};
 use super::admission;
 use super::called::Called;
 use super::plan::Plan;
+use super::plan_choice;
 use super::read_literals;
 use super::receiver::Receiver;
 
@@ -29,6 +30,7 @@ pub(crate) unsafe fn cached_plan(
         let owner = pg_sys::CurrentResourceOwner;
         let mut tries = 0;
         loop {
+            plan_choice::prepare(plan.source, &plan.choice);
             let planning = || {
                 admission::plans_own(true);
                 let cached = pg::GetCachedPlan(plan.source, parameters, owner, std::ptr::null_mut());
@@ -43,6 +45,7 @@ pub(crate) unsafe fn cached_plan(
                 refuse_rules();
             }
             plan.judge();
+            plan_choice::compare(plan.source, cached, &plan.choice);
             tries += 1;
             // Rights are asked for when it starts: it must not have been planned for those of before.
             if tries <= CATALOG_TRIES && invalidations::settle() {

@@ -12,7 +12,7 @@
 //! - [`admission`]: whose code may run in a gateway; [`product_calls`]: which calls may cost the product of two lengths.
 //! - [`sources`], [`arguments`], [`bound_value`], [`json`] [`params`] and [`given`]: from the request to the plan's parameters; [`current`]: the request as SQL
 //!   functions see it.
-//! - [`plan_bound`]: which plans go when they are too many, by [`plan_memory`]. [`open`]: plans that stay open while requests share a transaction.
+//! - [`plan_choice`]: plans that are made for each request and come out the same. [`plan_bound`]: which plans go when they are too many, by [`plan_memory`]. [`open`]: plans that stay open while requests share a transaction.
 //! - [`receiver`]: from the rows to the response, with [`rows`] and [`body`] where they become JSON, and [`headers`].
 //! - [`request_log`]: requests in the log. [`grants`]: which grant a refusal is about. [`proxies`]: whose a request is; [`other_site`]: whether a page of
 //!   another site has sent it.
@@ -78,6 +78,7 @@ pub mod params;
 pub mod path_guards;
 pub mod plan;
 mod plan_bound;
+mod plan_choice;
 mod plan_memory;
 mod plpgsql_plugin;
 mod product_calls;

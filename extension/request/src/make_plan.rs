@@ -20,6 +20,7 @@ use super::effects::Effects;
 use super::function::Function;
 use super::inputs::Argument;
 use super::plan::{Origin, Plan};
+use super::plan_choice::PlanChoice;
 use super::relation::{add_request, request_types};
 use super::rows::{Columns, ResultLayout, RowType};
 use super::shape::Shape;
@@ -74,6 +75,7 @@ pub unsafe fn for_statement(statement: &str, types: &Types) -> Plan {
             origin: Origin::Statement,
             effects: Cell::new(effects),
             judged: Cell::new((*source).generation),
+            choice: Cell::new(PlanChoice::NEW),
             is_planned: Cell::new(false),
             columns: UnsafeCell::new(Columns::none()),
             runs_to_end: effects.writes,
@@ -156,6 +158,7 @@ unsafe fn of_call(function: &Function, given: u64, types: &Types) -> Plan {
             origin: Origin::Call,
             effects: Cell::new(effects),
             judged: Cell::new((*source).generation),
+            choice: Cell::new(PlanChoice::NEW),
             is_planned: Cell::new(false),
             columns: UnsafeCell::new(columns),
             // A function that writes does so while its one row is computed.
@@ -212,6 +215,7 @@ unsafe fn of_body(function: &Function, given: u64, types: &Types) -> Option<Plan
             origin: if function.has_tree() { Origin::Tree } else { Origin::Text },
             effects: Cell::new(effects),
             judged: Cell::new((*source).generation),
+            choice: Cell::new(PlanChoice::NEW),
             is_planned: Cell::new(false),
             columns: UnsafeCell::new(columns),
             runs_to_end: effects.writes || !returns || shape == Shape::Rows,

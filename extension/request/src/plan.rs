@@ -11,6 +11,7 @@ use session::request_transaction::Leftovers;
 
 use super::effects::{self, Effects};
 use super::inputs::{Argument, Input};
+use super::plan_choice::PlanChoice;
 use super::plan_memory::note_new;
 use super::rows::{Columns, ResultLayout, RowType};
 use super::shape::Shape;
@@ -34,6 +35,8 @@ pub struct Plan {
     pub(super) effects: Cell<Effects>,
     /// The generation of the plan that `effects` and `columns` are about.
     pub(super) judged: Cell<c_int>,
+    /// Whether each run is planned for itself.
+    pub(super) choice: Cell<PlanChoice>,
     /// It was planned for the run that is under way.
     pub(super) is_planned: Cell<bool>,
     /// How its rows are written as JSON, if they are.

@@ -9,7 +9,7 @@ use axum::Router;
 use axum::extract::{Query, Request, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{Html, IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use futures::TryStreamExt;
 use futures::stream::FuturesUnordered;
 use hyper::body::Incoming;
@@ -108,7 +108,7 @@ pub async fn serve() -> Result<(), Error> {
         .route("/db", get(db))
         .route("/queries", get(queries))
         .route("/fortunes", get(fortunes))
-        .route("/updates", get(updates))
+        .route("/updates", post(updates))
         .route("/cached-queries", get(cached_queries))
         .with_state(Worlds::connect().await?);
     let listener = listen()?;
