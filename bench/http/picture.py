@@ -19,7 +19,9 @@ def pictures(objects):
         "-techempower": ("TechEmpower's tests: requests for each CPU second", _by_cpu(tests), tests),
     }
     return {
-        ending: draw(title, _remarks(shown), groups) for ending, (title, groups, shown) in drawn.items() if groups
+        ending: draw(title, _remarks(shown), groups)
+        for ending, (title, groups, shown) in drawn.items()
+        if groups
     }
 
 
@@ -29,7 +31,12 @@ def _cases_of(cases, named):
 
 
 def _remarks(cases):
-    run = next(entry["run"] for systems in cases.values() for metrics in systems.values() for entry in metrics.values())
+    run = next(
+        entry["run"]
+        for systems in cases.values()
+        for metrics in systems.values()
+        for entry in metrics.values()
+    )
     return (
         "Median of interleaved runs, with minimum and maximum; the load ran on the same machine.",
         f"{run['machine']}; commit {run['commit']}",

@@ -84,3 +84,4 @@ insert into cart_line select 'cart-' || n, p from generate_series(1, 1000) n, ge
 create role peer login;
 grant select on users, people, fortune to peer;
 grant insert on messages to peer;
+grant select, update on world to peer;

@@ -80,7 +80,7 @@ def _find(pattern, text, default=None):
 
 
 def _latency(percentile, text):
-    found = re.search(rf"^\s+{percentile}%\s+([\d.]+)(us|ms|s|m)$", text, re.MULTILINE)
+    found = re.search(rf"^\s+{percentile}%\s+([\d.]+)(us|ms|s|m) *$", text, re.MULTILINE)
     if not found:
         raise Failed(f"wrk's output has no latency of {percentile} %:\n{text}")
     return float(found.group(1)) * MICROSECONDS[found.group(2)]

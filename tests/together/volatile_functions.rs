@@ -96,6 +96,7 @@ fn what_returns_another_value_each_time_runs_in_a_gateway_and_no_two_requests_ge
     }
     let mut busy = platform.connect();
     let mut connections: Vec<Connection> = (0..CONNECTIONS).map(|_| platform.connect()).collect();
+    let mut kept_open = vec![0];
     for (place, (name, _)) in VARYING.iter().enumerate() {
         let mut seen = BTreeSet::new();
         for _ in 0..ROUNDS {
@@ -105,8 +106,11 @@ fn what_returns_another_value_each_time_runs_in_a_gateway_and_no_two_requests_ge
             }
         }
         let inline = platform.inline_count(&format!("/vary/{place}"));
+        kept_open.push(platform.log().matches("howdah keeps a plan").count());
         assert!(inline > CONNECTIONS * ROUNDS / 2, "{name} ran in the gateway {inline} times");
     }
+    let several = kept_open.windows(2).filter(|counts| counts[1] > counts[0]).count();
+    assert!(several > 8, "of {several} the plan stayed open");
     for (place, (name, _)) in DOING_MORE.iter().enumerate() {
         let path = format!("/vary/{}", place + VARYING.len());
         for _ in 0..12 {

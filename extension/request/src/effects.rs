@@ -5,18 +5,17 @@ use std::ffi::c_void;
 use pg::catalog::is_users;
 use pg::entry::callback;
 use pg::list::{list_length, nth};
-use pg::version::{self, expression_tree_walker, query_tree_walker};
+use pg::version;
 use pgrx::pg_sys::{self, Datum, Oid};
 
-use super::volatile;
+use super::node_walk::{query_of, walk};
+use super::volatile::may_do_more;
 
 /// What a query does, as far as the analyzer's tree tells.
 #[derive(Clone, Copy)]
 pub(crate) struct Effects {
-    /// Nothing is written or locked, and nothing volatile is called but what does nothing besides ([`volatile`]).
+    /// Nothing is written or locked, and nothing volatile is called but what does nothing besides ([`super::volatile`]).
     pub reads_only: bool,
-    /// Something volatile is called: whoever runs it twice gets another value each time.
-    pub varies: bool,
     /// It inserts, updates, deletes or merges, itself or in a WITH clause.
     pub writes: bool,
     /// It, or a query inside it, has FOR UPDATE or its kin.
@@ -36,10 +35,9 @@ impl Effects {
         unsafe {
             let writes = (*query).commandType != pg_sys::CmdType::CMD_SELECT || (*query).hasModifyingCTE;
             let locks = locks_rows(query.cast(), std::ptr::null_mut());
-            let varies = pg_sys::contain_volatile_functions(query.cast());
-            let reads_only = !writes && !locks && !(varies && volatile::may_do_more(query));
+            let reads_only = !writes && !locks && !may_do_more(query);
             let leaves_nothing = reads_only && !calls_users_code(query.cast(), std::ptr::null_mut());
-            Effects { reads_only, varies, writes, locks, leaves_nothing }
+            Effects { reads_only, writes, locks, leaves_nothing }
         }
     }
 }
@@ -236,30 +234,4 @@ unsafe fn has_known_widths(text: *mut pg_sys::Node) -> bool {
                 .chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit())
                 .all(|part| part.len() < WIDE || !part[0].is_ascii_digit())
     }
-}
-
-pub(crate) type Walker = unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> bool;
-
-/// Goes on with what is below a node.
-///
-/// # Safety
-/// Inside a guard and a transaction; a node of the analyzer, or null.
-pub(crate) unsafe fn walk(node: *mut pg_sys::Node, walker: Walker, context: *mut c_void) -> bool {
-    // SAFETY: nodes of the analyzer, walked by PostgreSQL's own functions; null is none.
-    unsafe {
-        match query_of(node) {
-            Some(query) => query_tree_walker(query, Some(walker), context, 0),
-            None if node.is_null() => false,
-            None => expression_tree_walker(node, Some(walker), context),
-        }
-    }
-}
-
-/// The query that a node is, if it is one.
-///
-/// # Safety
-/// Null, or a node.
-pub(crate) unsafe fn query_of(node: *mut pg_sys::Node) -> Option<*mut pg_sys::Query> {
-    // SAFETY: null, or a node; the tag tells the type.
-    unsafe { (!node.is_null() && (*node).type_ == pg_sys::NodeTag::T_Query).then(|| node.cast()) }
 }

@@ -70,6 +70,7 @@ pub mod json;
 pub mod later;
 pub mod make_plan;
 mod mishap;
+mod node_walk;
 pub mod open;
 mod other_job;
 mod other_site;

@@ -7,7 +7,8 @@
 //! `chgParam`, which says which parameters of the executor's own have changed, and knows nothing of parameters
 //! from outside. So every node is told that something has changed. Plans with initplans below their root, and nodes that look at something else, or were
 //! pruned by the first request's parameters when they started, are not on the list of [`can_be_rescanned`]:
-//! these plans are started anew for each request, and so is what calls something volatile.
+//! these plans are started anew for each request. What is computed anew for other parameters is so for whatever returns another value
+//! each time.
 
 use std::ffi::c_int;
 
@@ -148,13 +149,7 @@ impl OpenPlan {
             let root = (*description).planstate;
             let end = pg_sys::ExecutorEnd_hook;
             let observed = grants::others_watch() || end.is_some();
-            // A value that two requests must never share, such as a session's id, is worth more than two microseconds.
-            if observed
-                || plan.varies()
-                || !generic
-                || !open.collect_subplans(open.initplans)
-                || !open.collect(root)
-            {
+            if observed || !generic || !open.collect_subplans(open.initplans) || !open.collect(root) {
                 open.count = 0;
             }
             pg_sys::CurrentMemoryContext = memory;

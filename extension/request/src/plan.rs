@@ -98,11 +98,6 @@ impl Plan {
         self.effects.get().reads_only
     }
 
-    /// Whether it calls something volatile, and so is to be started anew for each request.
-    pub(crate) fn varies(&self) -> bool {
-        self.effects.get().varies
-    }
-
     /// What the last run may have left in the session. What was planned just before may have run anybody's code, of which the
     /// statement does not tell: the planner computes constants in indexes, constraints and partitions of the tables that it reads.
     pub(crate) fn leftovers(&self) -> Leftovers {

@@ -17,7 +17,7 @@ const ENOUGH: u32 = 5;
 /// Every so many runs of the plan for any values one is planned for its own.
 const LOOK_AGAIN: u32 = 64;
 
-/// What is known of a statement's plans since it was analysed.
+/// Knowledge of a statement's plans since it was analysed.
 #[derive(Clone, Copy)]
 pub(crate) enum PlanChoice {
     /// So many in a row came out as the one for any values.
@@ -114,26 +114,71 @@ unsafe fn trees_are_alike(one: *const pg_sys::Plan, other: *const pg_sys::Plan) 
     }
 }
 
+/// Whether a field, or the length of a list, is the same in two nodes of one kind.
+macro_rules! same {
+    ($kind:ident, $one:expr, $other:expr; $($field:ident).+) => {
+        (*$one.cast::<pg_sys::$kind>()).$($field).+ == (*$other.cast::<pg_sys::$kind>()).$($field).+
+    };
+    ($kind:ident, $one:expr, $other:expr; length of $($field:ident).+) => {
+        list_length((*$one.cast::<pg_sys::$kind>()).$($field).+)
+            == list_length((*$other.cast::<pg_sys::$kind>()).$($field).+)
+    };
+    ($kind:ident, $one:expr, $other:expr; plans of $field:ident) => {
+        lists_are_alike((*$one.cast::<pg_sys::$kind>()).$field, (*$other.cast::<pg_sys::$kind>()).$field)
+    };
+    ($kind:ident, $one:expr, $other:expr; presence of $field:ident) => {
+        (*$one.cast::<pg_sys::$kind>()).$field.is_null() == (*$other.cast::<pg_sys::$kind>()).$field.is_null()
+    };
+}
+
 /// Whether two nodes of one kind do the same with what is below them.
 unsafe fn nodes_are_alike(one: *const pg_sys::Plan, other: *const pg_sys::Plan) -> bool {
     use pg_sys::NodeTag::*;
-    macro_rules! same {
-        ($kind:ident: $($field:ident).+) => {
-            (*one.cast::<pg_sys::$kind>()).$($field).+ == (*other.cast::<pg_sys::$kind>()).$($field).+
-        };
-    }
-    macro_rules! same_length {
-        ($kind:ident: $($field:ident).+) => {
-            list_length((*one.cast::<pg_sys::$kind>()).$($field).+) == list_length((*other.cast::<pg_sys::$kind>()).$($field).+)
-        };
-    }
-    macro_rules! same_plans {
-        ($kind:ident: $field:ident) => {
-            lists_are_alike((*one.cast::<pg_sys::$kind>()).$field, (*other.cast::<pg_sys::$kind>()).$field)
-        };
-    }
     // SAFETY: the tag, which both have, tells the type.
     unsafe {
+        match (*one).type_ {
+            T_BitmapAnd => same!(BitmapAnd, one, other; plans of bitmapplans),
+            T_BitmapOr => same!(BitmapOr, one, other; plans of bitmapplans),
+            T_Append => same!(Append, one, other; plans of appendplans),
+            T_MergeAppend => same!(MergeAppend, one, other; plans of mergeplans),
+            T_NestLoop => {
+                same!(NestLoop, one, other; join.jointype)
+                    && same!(NestLoop, one, other; length of join.joinqual)
+                    && same!(NestLoop, one, other; length of nestParams)
+            }
+            T_HashJoin => {
+                same!(HashJoin, one, other; join.jointype)
+                    && same!(HashJoin, one, other; length of hashclauses)
+            }
+            T_MergeJoin => {
+                same!(MergeJoin, one, other; join.jointype)
+                    && same!(MergeJoin, one, other; length of mergeclauses)
+            }
+            T_Agg => {
+                same!(Agg, one, other; aggstrategy)
+                    && same!(Agg, one, other; aggsplit)
+                    && same!(Agg, one, other; numCols)
+            }
+            T_Sort => same!(Sort, one, other; numCols),
+            T_Limit => {
+                same!(Limit, one, other; presence of limitCount)
+                    && same!(Limit, one, other; presence of limitOffset)
+            }
+            T_Result => same!(Result, one, other; presence of resconstantqual),
+            T_Hash | T_Material | T_Memoize | T_ProjectSet | T_Unique | T_Group | T_WindowAgg | T_SetOp
+            | T_LockRows | T_ModifyTable | T_RecursiveUnion => true,
+            _ => scans_are_alike(one, other),
+        }
+    }
+}
+
+/// The same of two nodes that read something: by the same way, as far as this knows the way. It does not know those of several processes, of
+/// extensions, and of later versions.
+unsafe fn scans_are_alike(one: *const pg_sys::Plan, other: *const pg_sys::Plan) -> bool {
+    use pg_sys::NodeTag::*;
+    // SAFETY: the tag, which both have, tells the type.
+    unsafe {
+        let is_of_same = || scanned(one) == scanned(other);
         match (*one).type_ {
             T_SeqScan
             | T_SampleScan
@@ -145,55 +190,29 @@ unsafe fn nodes_are_alike(one: *const pg_sys::Plan, other: *const pg_sys::Plan) 
             | T_TableFuncScan
             | T_CteScan
             | T_NamedTuplestoreScan
-            | T_WorkTableScan => scanned(one) == scanned(other),
-            T_IndexScan => {
-                scanned(one) == scanned(other)
-                    && same!(IndexScan: indexid)
-                    && same!(IndexScan: indexorderdir)
-                    && same_length!(IndexScan: indexqual)
-                    && same_length!(IndexScan: indexorderby)
-            }
-            T_IndexOnlyScan => {
-                scanned(one) == scanned(other)
-                    && same!(IndexOnlyScan: indexid)
-                    && same!(IndexOnlyScan: indexorderdir)
-                    && same_length!(IndexOnlyScan: indexqual)
-                    && same_length!(IndexOnlyScan: indexorderby)
-            }
-            T_BitmapIndexScan => same!(BitmapIndexScan: indexid) && same_length!(BitmapIndexScan: indexqual),
-            T_BitmapAnd => same_plans!(BitmapAnd: bitmapplans),
-            T_BitmapOr => same_plans!(BitmapOr: bitmapplans),
-            T_Append => same_plans!(Append: appendplans),
-            T_MergeAppend => same_plans!(MergeAppend: mergeplans),
+            | T_WorkTableScan => is_of_same(),
             T_SubqueryScan => trees_are_alike(
                 (*one.cast::<pg_sys::SubqueryScan>()).subplan,
                 (*other.cast::<pg_sys::SubqueryScan>()).subplan,
             ),
-            T_NestLoop => {
-                same!(NestLoop: join.jointype)
-                    && same_length!(NestLoop: join.joinqual)
-                    && same_length!(NestLoop: nestParams)
+            T_IndexScan => {
+                is_of_same()
+                    && same!(IndexScan, one, other; indexid)
+                    && same!(IndexScan, one, other; indexorderdir)
+                    && same!(IndexScan, one, other; length of indexqual)
+                    && same!(IndexScan, one, other; length of indexorderby)
             }
-            T_HashJoin => same!(HashJoin: join.jointype) && same_length!(HashJoin: hashclauses),
-            T_MergeJoin => same!(MergeJoin: join.jointype) && same_length!(MergeJoin: mergeclauses),
-            T_Agg => same!(Agg: aggstrategy) && same!(Agg: numCols) && same!(Agg: aggsplit),
-            T_Sort => same!(Sort: numCols),
-            T_Limit => {
-                let has = |limit: *const pg_sys::Plan| {
-                    let limit = limit.cast::<pg_sys::Limit>();
-                    ((*limit).limitCount.is_null(), (*limit).limitOffset.is_null())
-                };
-                has(one) == has(other)
+            T_IndexOnlyScan => {
+                is_of_same()
+                    && same!(IndexOnlyScan, one, other; indexid)
+                    && same!(IndexOnlyScan, one, other; indexorderdir)
+                    && same!(IndexOnlyScan, one, other; length of indexqual)
+                    && same!(IndexOnlyScan, one, other; length of indexorderby)
             }
-            T_Result => {
-                let has = |result: *const pg_sys::Plan| {
-                    (*result.cast::<pg_sys::Result>()).resconstantqual.is_null()
-                };
-                has(one) == has(other)
+            T_BitmapIndexScan => {
+                same!(BitmapIndexScan, one, other; indexid)
+                    && same!(BitmapIndexScan, one, other; length of indexqual)
             }
-            T_Hash | T_Material | T_Memoize | T_ProjectSet | T_Unique | T_Group | T_WindowAgg | T_SetOp
-            | T_LockRows | T_ModifyTable | T_RecursiveUnion => true,
-            // Of several processes, of extensions, or of a later version.
             _ => false,
         }
     }

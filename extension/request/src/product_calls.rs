@@ -16,8 +16,8 @@ use products::linear::is_linear;
 use products::path::multiplies;
 use products::{Catalog, first_product};
 
-use super::effects::walk;
 use super::fixed_functions::language_of;
+use super::node_walk::walk;
 
 const AGGFNOID: i32 = pg_sys::SysCacheIdentifier::AGGFNOID as i32;
 /// The place of `aggtransfn` in pg_aggregate, which pgrx does not name.

@@ -11,7 +11,7 @@ use pg::entry::callback;
 use pg::list::{list_length, nth};
 use pgrx::pg_sys::{self, Oid};
 
-use super::effects::{query_of, walk};
+use super::node_walk::{query_of, walk};
 use super::stored_body;
 
 /// PostgreSQL's own that are as good as a clock: names, as later versions have more of them.

@@ -126,7 +126,10 @@ pub async fn serve() -> Result<(), Error> {
                 }
             });
             // Whoever closes a connection ends it.
-            let _ = http1::Builder::new().pipeline_flush(true).serve_connection(TokioIo::new(socket), service).await;
+            let _ = http1::Builder::new()
+                .pipeline_flush(true)
+                .serve_connection(TokioIo::new(socket), service)
+                .await;
         });
     }
 }
@@ -150,7 +153,8 @@ async fn queries(State(worlds): State<Arc<Worlds>>, count: Query<Count>) -> Resu
 async fn updates(State(worlds): State<Arc<Worlds>>, count: Query<Count>) -> Result<Response, Failure> {
     let mut changed = worlds.random(count.get()).await?;
     changed.iter_mut().for_each(|world| world.random_number = random_id());
-    let (ids, numbers): (Vec<_>, Vec<_>) = changed.iter().map(|world| (world.id, world.random_number)).unzip();
+    let (ids, numbers): (Vec<_>, Vec<_>) =
+        changed.iter().map(|world| (world.id, world.random_number)).unzip();
     worlds.client.execute(&worlds.update, &[&ids, &numbers]).await.map_err(Error::from)?;
     Ok(Json(changed).into_response())
 }
