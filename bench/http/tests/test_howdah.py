@@ -25,7 +25,7 @@ class Serving(unittest.TestCase):
     def served(self, certificate):
         """The port, and the SQL of before and of after."""
         cluster = Cluster()
-        with serving(cluster, (USER,), "on", certificate) as port:
+        with serving(cluster, (USER,), "on", certificate=certificate) as port:
             before = "\n".join(cluster.ran)
             cluster.ran.clear()
         return port, before, "\n".join(cluster.ran)

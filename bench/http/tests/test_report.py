@@ -7,7 +7,7 @@ from bench.harness.goals import judge
 from bench.harness.processes import Failed
 from bench.http.cases import CASES
 from bench.http.goals import GOALS
-from bench.http.picture import picture
+from bench.http.picture import pictures
 from bench.http.report import by_case, ratio, table
 from bench.http.run import choose
 from bench.http.schedule import schedule
@@ -56,7 +56,18 @@ class Ratios(unittest.TestCase):
         )
 
     def test_the_picture_writes_the_ratio_at_the_peer(self):
-        self.assertIn("howdah 6.0 ×", picture(OBJECTS))
+        self.assertIn("howdah 6.0 ×", pictures(OBJECTS)[""])
+
+    def test_forms_and_the_tests_of_techempower_have_pictures_of_their_own(self):
+        forms = measured("forms_json", "howdah", 1, cpu=10) + measured("forms_row", "howdah", 1, cpu=12)
+        tests = measured("techempower_db", "howdah", 9, cpu=10) + measured(
+            "techempower_db", "axum_techempower", 4, cpu=25
+        )
+        drawn = pictures(OBJECTS + forms + tests)
+        self.assertEqual(list(drawn), ["", "-forms", "-techempower"])
+        self.assertIn("12.0 · 1.20 × json", drawn["-forms"])
+        self.assertIn("40,000 · howdah 2.50 ×", drawn["-techempower"])
+        self.assertNotIn("forms", drawn[""] + drawn["-techempower"])
 
     def test_the_table_leaves_out_what_a_load_does_not_measure(self):
         objects = [entry for entry in OBJECTS if entry["metric"] not in ("p50_us", "p99_us")]
@@ -87,14 +98,14 @@ class Handshakes(unittest.TestCase):
     def test_the_table_and_the_picture_say_who_resumed_none(self):
         self.assertIn("howdah RESUMED NONE", table(self.RESUMED))
         self.assertNotIn("nginx RESUMED", table(self.RESUMED))
-        self.assertEqual(picture(self.RESUMED).count("none resumed"), 1)
+        self.assertEqual(pictures(self.RESUMED)[""].count("none resumed"), 1)
 
     def test_full_handshakes_are_not_blamed_for_it(self):
         self.assertNotIn("RESUMED NONE", table(self.FULL))
 
     def test_a_ratio_near_one_has_two_digits_in_the_picture(self):
-        self.assertIn("howdah 0.85 ×", picture(self.FULL))
-        self.assertIn("second of the server's CPU", unescape(picture(self.FULL)))
+        self.assertIn("howdah 0.85 ×", pictures(self.FULL)[""])
+        self.assertIn("second of the server's CPU", unescape(pictures(self.FULL)[""]))
 
     def test_a_goal_asks_for_the_share_that_was_resumed(self):
         lines = judge(self.RESUMED, GOALS)
