@@ -17,6 +17,9 @@ const ENOUGH: u32 = 5;
 /// Every so many runs of the plan for any values one is planned for its own.
 const LOOK_AGAIN: u32 = 64;
 
+/// The cost of a plan that PostgreSQL has not made yet.
+const NOT_KNOWN: f64 = -1.0;
+
 /// Knowledge of a statement's plans since it was analysed.
 #[derive(Clone, Copy)]
 pub(crate) enum PlanChoice {
@@ -38,9 +41,13 @@ impl PlanChoice {
 /// A saved plan.
 pub(crate) unsafe fn prepare(source: *mut pg_sys::CachedPlanSource, choice: &Cell<PlanChoice>) {
     const GENERIC: c_int = pg_sys::CURSOR_OPT_GENERIC_PLAN as c_int;
-    // SAFETY: by contract. What is not valid any more is analysed again before it is planned.
-    if !unsafe { (*source).is_valid } {
-        choice.set(PlanChoice::NEW);
+    // SAFETY: by contract. What is not valid any more is analysed again before it is planned. PostgreSQL goes on with the costs of before, and
+    // has no plan for any values then if it has liked none: without its cost it makes one.
+    unsafe {
+        if !(*source).is_valid {
+            choice.set(PlanChoice::NEW);
+            (*source).generic_cost = NOT_KNOWN;
+        }
     }
     let by_generic = match choice.get() {
         PlanChoice::Generic(runs) => {
