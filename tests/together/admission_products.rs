@@ -90,11 +90,7 @@ const PLACES: [(&str, &str, &str); 2] = [
 ];
 
 /// Makes two routes of each call, one for each place, and asks them with a short value until it would run in a gateway: those that do.
-fn routes_in_the_gateway(
-    platform: &Platform,
-    connection: &mut Connection,
-    calls: impl IntoIterator<Item = Call>,
-) -> Vec<Call> {
+fn routes_in_the_gateway(platform: &Platform, calls: impl IntoIterator<Item = Call>) -> Vec<Call> {
     let mut session = platform.session();
     let mut made = Vec::new();
     for call in calls {
@@ -114,9 +110,11 @@ fn routes_in_the_gateway(
         }
     }
     assert!(made.len() > 500, "{} calls", made.len());
+    // Whoever has connected and says nothing is not waited for.
+    let mut connection = platform.connect();
     for call in &made {
         for _ in 0..10 {
-            ask(connection, &call.name, asked(&call.kind).1);
+            ask(&mut connection, &call.name, asked(&call.kind).1);
         }
     }
     let inline = session.query("select substr(pattern, 2) from http.stats where inline > 0", &[]).unwrap();
@@ -135,11 +133,12 @@ fn runs(routes: &[Call], function: &str) -> bool {
 }
 
 /// Asks each with a long value: the gateway computes for no longer than it may.
-fn require_short(platform: &Platform, connection: &mut Connection, routes: &[Call]) {
+fn require_short(platform: &Platform, routes: &[Call]) {
+    let mut connection = platform.connect();
     let pid = platform.value("select pid::text from http.workers where kind = 'gateway'").unwrap();
     for call in routes {
         let begun = computed(&pid);
-        let status = ask(connection, &call.name, &asked(&call.kind).0);
+        let status = ask(&mut connection, &call.name, &asked(&call.kind).0);
         assert_ne!(status, 414, "{}: the value is longer than a client may send", call.name);
         let took = computed(&pid) - begun;
         println!("{}: {took:?}", call.name);
@@ -155,13 +154,12 @@ fn ask(connection: &mut Connection, name: &str, value: &str) -> u16 {
 fn no_call_of_two_long_values_that_runs_in_the_gateway_computes_for_long() {
     let platform = Platform::with(&[ANY_TIME]);
     platform.sql(ROW);
-    let mut connection = platform.connect();
     let found = platform.session().query(FUNCTIONS, &[]).unwrap();
     let calls = found.iter().map(|row| {
         let (name, kind, expression): (String, String, String) = (row.get(0), row.get(1), row.get(2));
         Call { name, kind: if kind == "bit" { "varbit".to_owned() } else { kind }, expression }
     });
-    let routes = routes_in_the_gateway(&platform, &mut connection, calls);
+    let routes = routes_in_the_gateway(&platform, calls);
     for linear in [
         "texteq",
         "textcat",
@@ -203,7 +201,7 @@ fn no_call_of_two_long_values_that_runs_in_the_gateway_computes_for_long() {
         assert!(!runs(&routes, product), "{product} runs in the gateway");
     }
     platform.sql("select fill(100000)");
-    require_short(&platform, &mut connection, &routes);
+    require_short(&platform, &routes);
 }
 
 /// A row with numbers of any length, whole ones and a fraction, as they are, as text and as JSON; and one that has a precision.
@@ -264,13 +262,12 @@ const MORE_OF_NUMBERS: &[(&str, &str)] = &[
 fn no_call_of_long_numbers_that_runs_in_the_gateway_computes_for_long() {
     let platform = Platform::with(&[ANY_TIME]);
     platform.sql(NUMBERS);
-    let mut connection = platform.connect();
     let found = platform.session().query(OF_NUMBERS, &[]).unwrap();
     let of_catalog = found.iter().map(|row| (row.get::<_, String>(0), row.get::<_, String>(1)));
     let more = MORE_OF_NUMBERS.iter().map(|(name, expression)| (name.to_string(), expression.to_string()));
     let calls =
         of_catalog.chain(more).map(|(name, expression)| Call { name, kind: "text".into(), expression });
-    let routes = routes_in_the_gateway(&platform, &mut connection, calls);
+    let routes = routes_in_the_gateway(&platform, calls);
     for linear in [
         "numeric_add",
         "numeric_eq",
@@ -323,5 +320,5 @@ fn no_call_of_long_numbers_that_runs_in_the_gateway_computes_for_long() {
         assert!(!runs(&routes, product), "{product} runs in the gateway");
     }
     platform.sql("select fill(100000)");
-    require_short(&platform, &mut connection, &routes);
+    require_short(&platform, &routes);
 }
