@@ -110,7 +110,7 @@ fn routes_in_the_gateway(platform: &Platform, calls: impl IntoIterator<Item = Ca
         }
     }
     assert!(made.len() > 500, "{} calls", made.len());
-    // Whoever has connected and says nothing is not waited for.
+    // A client that has connected and says nothing is not waited for.
     let mut connection = platform.connect();
     for call in &made {
         for _ in 0..10 {
