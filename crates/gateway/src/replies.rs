@@ -11,6 +11,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use error_pages::PageWish;
 
+use crate::parts::Rest;
 use crate::shared::Shared;
 
 /// A reply up to this length may be handed in without looking whether there is room.
@@ -90,19 +91,21 @@ pub(crate) struct Reply {
     pub bytes: Vec<u8>,
     /// A body that others get, too: it is not copied.
     pub shared: Option<Bytes>,
+    /// The rest of the body, which comes in parts later.
+    pub rest: Option<Rest>,
     pub held: Option<Held>,
 }
 
 impl Reply {
     pub(crate) fn new(shared: &Rc<Shared>, bytes: Vec<u8>) -> Self {
         let held = (bytes.len() > SMALL_REPLY).then(|| Held::new(shared, bytes.capacity()));
-        Self { bytes, shared: None, held }
+        Self { bytes, shared: None, rest: None, held }
     }
 
     /// One whose body others get, too; of a reply to HEAD nothing is counted.
     pub(crate) fn sharing(shared: &Rc<Shared>, head: Vec<u8>, body: Bytes, is_head: bool) -> Self {
         let held = (!is_head && body.len() > SMALL_REPLY).then(|| Held::sharing(shared, head.len(), &body));
-        Self { bytes: head, shared: Some(body), held }
+        Self { bytes: head, shared: Some(body), rest: None, held }
     }
 
     /// The reply with a page in the place of an error's document, if its client wishes that. Where there is no room for a long page the document
@@ -124,6 +127,12 @@ impl Reply {
         self.shared.as_deref().unwrap_or(own)
     }
 
+    /// How long the body is, if the one that stands in the message is so long.
+    pub(crate) fn length(&self, own: usize) -> u64 {
+        let here = self.shared.as_ref().map_or(own, Bytes::len);
+        here as u64 + self.rest.as_ref().map_or(0, Rest::len)
+    }
+
     /// What a body lies in, from the start in the message or from 0 where it is shared.
     pub(crate) fn long_body(&self) -> &[u8] {
         self.shared.as_deref().unwrap_or(&self.bytes)
@@ -133,7 +142,7 @@ impl Reply {
 /// A short one.
 impl From<Vec<u8>> for Reply {
     fn from(bytes: Vec<u8>) -> Self {
-        Self { bytes, shared: None, held: None }
+        Self { bytes, shared: None, rest: None, held: None }
     }
 }
 

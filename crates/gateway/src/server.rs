@@ -25,6 +25,7 @@ use crate::limits::Limits;
 use crate::lines::report::LinesReport;
 use crate::lines::terms::Terms;
 use crate::listener::{self, Listener, ListenerState};
+use crate::parts::{Rest, WantedPart};
 use crate::reads;
 use crate::replies::Reply;
 use crate::shared::Shared;
@@ -103,6 +104,7 @@ pub struct Server {
     watched: HashMap<RawFd, JoinHandle<()>>,
     arrived: Vec<Arrived>,
     poured: Vec<Poured>,
+    wanted: Vec<WantedPart>,
     gone: Vec<Ticket>,
     readable: Vec<RawFd>,
 }
@@ -124,6 +126,7 @@ impl Server {
             watched: HashMap::new(),
             arrived: Vec::new(),
             poured: Vec::new(),
+            wanted: Vec::new(),
             gone: Vec::new(),
             readable: Vec::new(),
         };
@@ -283,6 +286,30 @@ impl Server {
         self.shared.tickets.borrow_mut().reply(ticket, reply)
     }
 
+    /// The same with the first part of a body, whose rest is asked for by [`Server::wanted_parts`]. A client of HEAD gets the whole length.
+    pub fn reply_in_parts(
+        &mut self,
+        ticket: Ticket,
+        head: Vec<u8>,
+        part: Bytes,
+        rest: Rest,
+        is_head: bool,
+    ) -> bool {
+        let reply = Reply { rest: Some(rest), ..Reply::sharing(&self.shared, head, part, is_head) };
+        self.shared.tickets.borrow_mut().reply(ticket, reply)
+    }
+
+    /// Parts of bodies that connections ask for: their clients have taken all that came before. Each is to be given one by [`Server::reply_part`].
+    pub fn wanted_parts(&mut self) -> impl Iterator<Item = WantedPart> {
+        self.wanted.drain(..)
+    }
+
+    /// Hands in a part, no longer than what is still to come. An empty one ends the connection, or its stream. False if the client has gone.
+    pub fn reply_part(&mut self, ticket: Ticket, part: Bytes) -> bool {
+        let reply = Reply::sharing(&self.shared, Vec::new(), part, false);
+        self.shared.tickets.borrow_mut().reply(ticket, reply)
+    }
+
     /// Bytes of [`Server::room_for_replies`] that a reply needs which shares a body, with a head of so many bytes: little more than the head while
     /// others are on their way with the same body.
     pub fn needs_to_share(&self, head: usize, body: &Bytes) -> usize {
@@ -379,6 +406,7 @@ impl Server {
         self.shared.look_at_memory();
         self.arrived.append(&mut self.shared.arrived.borrow_mut());
         self.poured.append(&mut self.shared.poured.borrow_mut());
+        self.wanted.append(&mut self.shared.wanted.borrow_mut());
         self.gone.append(&mut self.shared.gone.borrow_mut());
         self.readable.append(&mut self.shared.readable.borrow_mut());
         let (arrived, gone, readable) = (self.arrived.len(), self.gone.len(), self.readable.len());

@@ -22,6 +22,7 @@ use crate::listener::ListenerState;
 use crate::memory::Memory;
 use crate::notes::Notes;
 use crate::parting::Partings;
+use crate::parts::{Rest, WantedPart};
 use crate::places::Places;
 use crate::reads::{LastRead, Reads};
 use crate::replies::{Replies, Reply, SMALL_REPLY};
@@ -75,6 +76,8 @@ pub(crate) struct Shared {
     pub arrived: RefCell<Vec<Arrived>>,
     /// Buckets that the owner has not taken yet.
     pub poured: RefCell<Vec<Poured>>,
+    /// Parts of bodies that the owner has not been asked for yet.
+    pub wanted: RefCell<Vec<WantedPart>>,
     /// Tickets whose clients have gone.
     pub gone: RefCell<Vec<Ticket>>,
     /// Watched descriptors that have become readable.
@@ -127,6 +130,7 @@ impl Shared {
             tickets: RefCell::default(),
             arrived: RefCell::default(),
             poured: RefCell::default(),
+            wanted: RefCell::default(),
             gone: RefCell::default(),
             readable: RefCell::default(),
             read_buffer: Cell::default(),
@@ -177,6 +181,13 @@ impl Shared {
         let ticket = self.tickets.borrow_mut().open(waker.clone());
         self.arrived.borrow_mut().push(Arrived { ticket, request, listener });
         add(&self.tally.requests, 1);
+        InFlight { shared: Rc::clone(self), ticket, answered: false }
+    }
+
+    /// Asks the owner for the next part of a body.
+    pub(crate) fn want(self: &Rc<Self>, rest: Rest, waker: &Waker) -> InFlight {
+        let ticket = self.tickets.borrow_mut().open(waker.clone());
+        self.wanted.borrow_mut().push(WantedPart { ticket, rest });
         InFlight { shared: Rc::clone(self), ticket, answered: false }
     }
 
@@ -254,6 +265,7 @@ impl Shared {
     pub(crate) fn has_news(&self) -> bool {
         !self.arrived.borrow().is_empty()
             || !self.poured.borrow().is_empty()
+            || !self.wanted.borrow().is_empty()
             || !self.postponed.borrow().is_empty()
             || self.reads.are_over()
             || self.reads.are_wanted()
@@ -302,6 +314,11 @@ impl Drop for InFlight {
         let mut poured = self.shared.poured.borrow_mut();
         if let Some(at) = poured.iter().rposition(|poured| poured.ticket == self.ticket) {
             poured.remove(at);
+            return;
+        }
+        let mut wanted = self.shared.wanted.borrow_mut();
+        if let Some(at) = wanted.iter().rposition(|wanted| wanted.ticket == self.ticket) {
+            wanted.remove(at);
             return;
         }
         add(&self.shared.tally.gone, 1);

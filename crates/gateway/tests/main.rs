@@ -12,6 +12,7 @@ mod lines;
 mod listeners;
 mod noise;
 mod parting;
+mod parts;
 mod reading;
 mod refusals;
 mod taking;

@@ -107,7 +107,12 @@ impl Connection {
         let shape = Shape { is_head, minor_version, is_personal, id: Some(&id) };
         // A client that has ended its side, and is served nevertheless, still gets what it asked for before.
         let keep = started.keep_alive && !(self.ended && self.input.is_empty());
-        match self.write_reply(reply, shape, keep).await {
+        let rest = reply.rest.clone().filter(|_| !is_head);
+        let written = match (self.write_reply(reply, shape, keep).await, rest) {
+            (Ok(keep), Some(rest)) => self.write_rest(rest).await.map(|()| keep),
+            (written, _) => written,
+        };
+        match written {
             Ok(true) => true,
             Ok(false) => {
                 self.close().await;

@@ -11,6 +11,7 @@ use message::id::Kept;
 
 use super::Connection;
 use crate::clock::{Millis, NEVER};
+use crate::parts::Rest;
 use crate::places::WaitsFor;
 use crate::refusal::Refusal;
 use crate::replies::{Held, Reply};
@@ -87,6 +88,22 @@ impl Connection {
         Ok(keep)
     }
 
+    /// Writes the rest of a body, part by part. An error where there is none, or more than was said: the client has been told a length.
+    pub(super) async fn write_rest(&mut self, mut rest: Rest) -> io::Result<()> {
+        while !rest.is_empty() {
+            let Some(part) = self.part_of(rest.clone()).await else {
+                return Err(io::ErrorKind::ConnectionAborted.into());
+            };
+            let bytes = part.long_body();
+            if bytes.is_empty() || bytes.len() as u64 > rest.len() {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            rest.from += bytes.len() as u64;
+            self.write_all(bytes).await?;
+        }
+        Ok(())
+    }
+
     /// Writes what the client has not taken at once: the rest of a head, and of a body that stands in the reply from here
     /// on. A small reply is counted now; where there is no room for it the connection ends.
     async fn write_what_stays(
@@ -131,7 +148,7 @@ impl Connection {
             let head = ResponseHead {
                 status: response.status(),
                 header_block: response.header_block(),
-                content_length: body.len(),
+                content_length: usize::try_from(reply.length(body.len())).unwrap_or(usize::MAX),
                 persistence,
                 date: (!response.has_date()).then_some(date),
                 server: (!response.has_server()).then_some(SERVER),

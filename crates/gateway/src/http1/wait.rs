@@ -2,24 +2,37 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use super::Connection;
 use crate::clock::NEVER;
 use crate::counters::add;
+use crate::parts::Rest;
 use crate::replies::Reply;
+use crate::shared::InFlight;
 
 impl Connection {
     /// Hands the request to the owner and waits for its reply; none if the client leaves before.
     pub(super) async fn reply_to(&mut self, message: Vec<u8>) -> Option<Reply> {
+        let (shared, listener) = (self.place.shared.clone(), self.place.link.listener.id);
+        self.answer_to(|waker| shared.arrive(listener, message, waker)).await
+    }
+
+    /// Asks the owner for the next part of a body and waits for it; none if the client leaves before.
+    pub(super) async fn part_of(&mut self, rest: Rest) -> Option<Reply> {
+        let shared = self.place.shared.clone();
+        self.answer_to(|waker| shared.want(rest, waker)).await
+    }
+
+    /// Waits for the owner's answer to what it is asked; none if the client leaves before.
+    async fn answer_to(&mut self, ask: impl FnOnce(&Waker) -> InFlight) -> Option<Reply> {
         self.place.set_deadline(NEVER);
         self.place.stay();
-        let (shared, listener) = (self.place.shared.clone(), self.place.link.listener.id);
-        let mut message = Some(message);
+        let mut ask = Some(ask);
         let mut in_flight = None;
         poll_fn(|context| {
-            if let Some(message) = message.take() {
-                in_flight = Some(shared.arrive(listener, message, context.waker()));
+            if let Some(ask) = ask.take() {
+                in_flight = Some(ask(context.waker()));
             }
             let reply = in_flight.as_mut().map_or(Poll::Pending, |in_flight| in_flight.poll_reply());
             match reply {

@@ -337,6 +337,16 @@ impl OpenStream {
         activity.set_deadline();
     }
 
+    /// Another part of the body is there, of this length: the client has to take that.
+    pub(super) fn goes_on(&self, length: usize, held: Option<Held>) {
+        let now = self.activity.place.shared.clock.now();
+        self.with_sending(|sending| {
+            (sending.begun, sending.progress, sending.taken) = (now, now, 0);
+            (sending.length, sending.size, sending.held) = (length, length, held);
+        });
+        self.activity.set_deadline();
+    }
+
     /// The client has taken so much more.
     pub(super) fn took(&self, bytes: usize) {
         let now = self.activity.place.shared.clock.now();

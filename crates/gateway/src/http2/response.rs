@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes};
-use h2::SendStream;
 use h2::server::SendResponse;
+use h2::{Reason, SendStream};
 use http::header::{
     CACHE_CONTROL, CONTENT_LENGTH, DATE, SERVER, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
 };
@@ -18,9 +18,10 @@ use message::id::Kept;
 
 use super::activity::OpenStream;
 use crate::http1;
+use crate::parts::Rest;
 use crate::refusal::Refusal;
 use crate::replies::Reply;
-use crate::shared::Shared;
+use crate::shared::{InFlight, Shared};
 
 /// What of the request decides about its response.
 pub(super) struct Shape<'a> {
@@ -41,21 +42,61 @@ const FRAME: usize = 32 << 10;
 /// Sends a reply; none if the client has reset the stream or left. A body of several frames ends its stream only when the
 /// client has taken them, so that there is a task until then.
 pub(super) async fn send(
-    shared: &Shared,
+    shared: &Rc<Shared>,
     reply: Reply,
     shape: Shape<'_>,
     open: Rc<OpenStream>,
     mut respond: SendResponse<Piece>,
 ) -> Option<()> {
     open.answered();
+    let rest = reply.rest.clone().filter(|_| !shape.is_head);
     let Outgoing { response, body } = outgoing(shared, reply, &shape, &open);
-    let stream = respond.send_response(response, body.is_empty()).ok()?;
-    if body.is_empty() { Some(()) } else { send_body(stream, body, open).await }
+    let mut stream = respond.send_response(response, body.is_empty()).ok()?;
+    if body.is_empty() {
+        return Some(());
+    }
+    let Some(mut rest) = rest.filter(|rest| !rest.is_empty()) else {
+        return send_bytes(&mut stream, body, true, &open).await;
+    };
+    send_bytes(&mut stream, body, false, &open).await?;
+    while !rest.is_empty() {
+        let part = part_of(shared, rest.clone(), &mut stream).await?;
+        let bytes = part.shared.clone().unwrap_or_default();
+        if bytes.is_empty() || bytes.len() as u64 > rest.len() {
+            stream.send_reset(Reason::INTERNAL_ERROR);
+            return None;
+        }
+        rest.from += bytes.len() as u64;
+        open.goes_on(bytes.len(), part.held);
+        send_bytes(&mut stream, bytes, rest.is_empty(), &open).await?;
+    }
+    Some(())
 }
 
-async fn send_body(mut stream: SendStream<Piece>, mut left: Bytes, open: Rc<OpenStream>) -> Option<()> {
+/// Asks the owner for the next part of a body and waits for it; none if the client leaves before.
+async fn part_of(shared: &Rc<Shared>, rest: Rest, stream: &mut SendStream<Piece>) -> Option<Reply> {
+    let (mut rest, mut in_flight) = (Some(rest), None);
+    poll_fn(|context| {
+        if let Some(rest) = rest.take() {
+            in_flight = Some(shared.want(rest, context.waker()));
+        }
+        match in_flight.as_mut().map_or(Poll::Pending, InFlight::poll_reply) {
+            Poll::Ready(reply) => Poll::Ready(Some(reply)),
+            Poll::Pending => stream.poll_reset(context).map(|_| None),
+        }
+    })
+    .await
+}
+
+/// Sends bytes, with which the stream ends if they are the last; others are waited for until the client has taken them.
+async fn send_bytes(
+    stream: &mut SendStream<Piece>,
+    mut left: Bytes,
+    is_last: bool,
+    open: &Rc<OpenStream>,
+) -> Option<()> {
     let length = left.len();
-    let is_long = length > FRAME;
+    let is_long = length > FRAME || !is_last;
     // A task's waker stays the same.
     poll_fn(|context| {
         open.set_task(context.waker());
@@ -66,9 +107,9 @@ async fn send_body(mut stream: SendStream<Piece>, mut left: Bytes, open: Rc<Open
         let bytes = left.split_to(left.len().min(FRAME));
         // No more than shows that there is some: what is reserved is taken from the other streams of the connection.
         stream.reserve_capacity(1);
-        poll_fn(|context| poll_room(&mut stream, context)).await?;
+        poll_fn(|context| poll_room(stream, context)).await?;
         let wakes = left.is_empty() && is_long;
-        stream.send_data(Piece { bytes, wakes, open: Rc::clone(&open) }, left.is_empty() && !is_long).ok()?;
+        stream.send_data(Piece { bytes, wakes, open: Rc::clone(open) }, left.is_empty() && !is_long).ok()?;
     }
     if is_long {
         poll_fn(|context| match stream.poll_reset(context) {
@@ -77,7 +118,9 @@ async fn send_body(mut stream: SendStream<Piece>, mut left: Bytes, open: Rc<Open
             Poll::Pending => Poll::Ready(Some(())),
         })
         .await?;
-        stream.send_data(Piece { bytes: left, wakes: false, open }, true).ok()?;
+    }
+    if is_long && is_last {
+        stream.send_data(Piece { bytes: left, wakes: false, open: Rc::clone(open) }, true).ok()?;
     }
     Some(())
 }
@@ -133,7 +176,7 @@ struct Outgoing {
 }
 
 fn outgoing(shared: &Shared, reply: Reply, shape: &Shape<'_>, open: &OpenStream) -> Outgoing {
-    let Reply { bytes: message, shared: shared_body, held } = reply;
+    let Reply { bytes: message, shared: shared_body, rest, held } = reply;
     let refused = |why| {
         let broken = Refusal::of_id(Reject::new(500, why), shape.id.as_ref()).response();
         outgoing(shared, broken.into(), shape, open)
@@ -171,7 +214,8 @@ fn outgoing(shared: &Shared, reply: Reply, shape: &Shape<'_>, open: &OpenStream)
         response.headers_mut().insert(SERVER, HeaderValue::from_static(http1::SERVER));
     }
     if !matches!(view.status(), 204 | 304) {
-        let length = shared_body.as_ref().map_or(view.body().len(), Bytes::len);
+        let here = shared_body.as_ref().map_or(view.body().len(), Bytes::len);
+        let length = here as u64 + rest.as_ref().map_or(0, Rest::len);
         let length = if view.status() == 205 { 0 } else { length };
         response.headers_mut().insert(CONTENT_LENGTH, length.into());
     }

@@ -3,13 +3,16 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::rc::Rc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use gateway::{Address, Limits, Listener, SMALL_REPLY, Server, Ticket};
+use bytes::Bytes;
+use gateway::{Address, Limits, Listener, Rest, SMALL_REPLY, Server, Ticket};
 use message::{Request, ResponseBuilder};
 
 /// Nothing in these tests takes as long, unless it hangs.
@@ -117,13 +120,28 @@ fn serve(mut server: Server, mut ear: UnixStream, orders: &Receiver<Command>, re
     loop {
         let _ = server.turn(Some(Duration::from_secs(5)), &mut || true);
         for arrived in server.arrived().collect::<Vec<_>>() {
-            match answer(&Request::parse(&arrived.request).unwrap()) {
+            let request = Request::parse(&arrived.request).unwrap();
+            match answer(&request) {
+                Answer::Parts(source) => {
+                    let part = Bytes::from(pattern(0..PART.min(source.length)));
+                    let rest = Rest { from: part.len() as u64, end: source.length, source: Rc::new(source) };
+                    let is_head = request.method() == "HEAD";
+                    let part = if is_head { Bytes::new() } else { part };
+                    let rest = Rest { from: part.len() as u64, ..rest };
+                    assert!(server.reply_in_parts(arrived.ticket, text(200, b""), part, rest, is_head));
+                }
                 Answer::Reply(reply) if reply.len() > SMALL_REPLY.max(server.room_for_replies()) => {
                     assert!(server.reply(arrived.ticket, text(503, b"no room")));
                 }
                 Answer::Reply(reply) => assert!(server.reply(arrived.ticket, reply)),
                 Answer::Hold => drop(report.send(Event::Held(arrived.ticket))),
             }
+        }
+        for wanted in server.wanted_parts().collect::<Vec<_>>() {
+            let source: &PartSource = wanted.rest.source.downcast_ref().unwrap();
+            let from = wanted.rest.from;
+            let to = if from >= source.until { from } else { wanted.rest.end.min(from + PART) };
+            server.reply_part(wanted.ticket, Bytes::from(pattern(from..to)));
         }
         server.gone().for_each(|ticket| drop(report.send(Event::Gone(ticket))));
         if server.readable().count() > 0 {
@@ -142,6 +160,22 @@ fn serve(mut server: Server, mut ear: UnixStream, orders: &Receiver<Command>, re
 enum Answer {
     Reply(Vec<u8>),
     Hold,
+    Parts(PartSource),
+}
+
+/// A body that comes in parts.
+struct PartSource {
+    length: u64,
+    /// No part begins behind this.
+    until: u64,
+}
+
+/// Bytes of a part.
+pub(crate) const PART: u64 = 100_000;
+
+/// The bytes of such a body at these places.
+pub(crate) fn pattern(places: Range<u64>) -> Vec<u8> {
+    places.map(|place| (place % 251) as u8).collect()
 }
 
 /// The application.
@@ -150,6 +184,12 @@ fn answer(request: &Request<'_>) -> Answer {
     let number = |prefix| path.strip_prefix(prefix).and_then(|number: &str| number.parse::<usize>().ok());
     if path.starts_with("/hold") {
         return Answer::Hold;
+    }
+    if let Some(length) = number("/parts/") {
+        return Answer::Parts(PartSource { length: length as u64, until: u64::MAX });
+    }
+    if let Some(until) = number("/cut/") {
+        return Answer::Parts(PartSource { length: 1 << 20, until: until as u64 });
     }
     if let Some(status) = number("/status/").filter(|status| (200..600).contains(status)) {
         return Answer::Reply(text(status as u16, b"status"));
