@@ -166,6 +166,7 @@ mod together {
     mod sites_in_chromium;
     mod squash;
     mod standby;
+    mod static_files;
     mod steps;
     mod taken_at_its_word;
     mod testing;

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bench.http import answers, function_forms, h2load, handshakes, techempower, writing, wrk
+from bench.http import answers, function_forms, h2load, handshakes, static_files, techempower, writing, wrk
 from bench.http.model import Case, Handler, Route
 
 FAIRNESS_ROUNDS = 5
@@ -119,6 +119,7 @@ CASES = (
         group="catalogue",
     ),
     *function_forms.CASES,
+    *static_files.CASES,
     Case(
         "insert",
         "/messages",

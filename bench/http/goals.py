@@ -25,6 +25,20 @@ def _of_forms():
     return [_of_form(form, lane, bound) for lane in function_forms.LANES for form, bound in bounds.items()]
 
 
+def _of_files():
+    """A file costs no more CPU than nginx's, and by TLS little more."""
+    for case, times in {
+        "static_1k": 1,
+        "static_1m": 1,
+        "static_packed": 1,
+        "static_unchanged": 1,
+        "static_1k_tls": 0.9,
+    }.items():
+        yield Goal(
+            f"{case}: nginx's CPU over Howdah's", (case, "nginx_files"), (case, "howdah"), times, metric=CPU
+        )
+
+
 def _of_techempower():
     """At most these parts of axum's CPU for each request, and its rate with few connections and with many."""
     bounds = {"json": 1.5, "fortunes": 1.5, "db": 2, "cached": 2, "queries": 2.5, "updates": 1.4}
@@ -143,6 +157,7 @@ GOALS = (
     Goal(
         "handshakes: over nginx", ("handshakes", "howdah"), ("handshakes", "nginx"), 0.85, metric=HANDSHAKES
     ),
+    *_of_files(),
     Goal("resumed: over nginx", ("resumed", "howdah"), ("resumed", "nginx"), 0.85, metric=HANDSHAKES),
     Goal("resumed: percent of the handshakes", ("resumed", "howdah"), None, 99, metric="resumed_percent"),
 )

@@ -1,11 +1,13 @@
 """Configures the Howdah of the private PostgreSQL for one case."""
 
 import os
+import shutil
 from contextlib import contextmanager
 from pathlib import Path
 
 from bench.harness.cluster import DATABASE, SUPERUSER
 from bench.harness.processes import free_port, run
+from bench.http import static_files
 from bench.http.model import Handler
 
 HERE = Path(__file__).resolve().parent
@@ -21,9 +23,13 @@ def install(cluster):
     cluster.sql("create extension howdah")
     for objects in OBJECTS:
         cluster.sql(objects.read_text())
+    # The pages, and the files that nginx has as well.
+    folder = cluster.folder / "app"
+    shutil.copytree(PAGES, folder)
+    static_files.write(folder / "static", packed=False)
     where = cluster.environment(SUPERUSER, "unix")
     to = f"host={where['PGHOST']} port={where['PGPORT']} user={where['PGUSER']} dbname={where['PGDATABASE']}"
-    run([os.environ.get("HOWDAH", "howdah"), "deploy", "--app", str(PAGES), "--to", to])
+    run([os.environ.get("HOWDAH", "howdah"), "deploy", "--app", str(folder), "--to", to])
 
 
 @contextmanager

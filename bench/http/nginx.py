@@ -9,10 +9,11 @@ from string import Template
 
 from bench.harness.deadline import wait_until
 from bench.harness.processes import Failed, Service, free_port, run
-from bench.http import answers
+from bench.http import answers, static_files
 from bench.http.certificates import certificate
 from bench.http.running import Running, accepts
 
+FILES_CONFIGURATION = Path(__file__).resolve().parent / "peers" / "nginx" / "files.conf"
 CONFIGURATION = Path(__file__).resolve().parent / "peers" / "nginx" / "nginx.conf"
 
 
@@ -36,6 +37,34 @@ class Nginx:
         with Service(command, log, cwd=folder, account=cluster.account) as service:
             wait_until(lambda: accepts(origin), 20, "nginx to listen", service)
             answers.constant_page(origin, cluster)
+            yield Running(origin, [service.pid], case.path)
+
+
+@dataclass(frozen=True)
+class NginxFiles:
+    """An nginx that serves files, as its documentation recommends for speed: open files and what is packed are remembered."""
+
+    name: str = "nginx_files"
+
+    @contextmanager
+    def started(self, case, cluster):
+        """Starts nginx and gives it as a `Running`."""
+        made = certificate(cluster, case.certificate) if case.certificate else None
+        origin = answers.Origin(free_port(), made and made.authority)
+        folder = cluster.folder / "nginx_files"
+        files = folder / "static"
+        static_files.write(files, packed=True)
+        run(["chmod", "-R", "a+rX", str(folder)], cwd=cluster.folder)
+        tls = f"ssl_certificate {made.chain}; ssl_certificate_key {made.key};" if made else ""
+        file = folder / "nginx.conf"
+        text = Template(FILES_CONFIGURATION.read_text())
+        file.write_text(text.substitute(port=origin.port, ssl="ssl" if made else "", tls=tls, root=folder))
+        command = [_program(), "-e", "stderr", "-p", str(folder), "-c", str(file)]
+        run(["chown", "-R", "postgres", str(folder)], cwd=cluster.folder)
+        log = cluster.folder / "nginx_files.log"
+        with Service(command, log, cwd=folder, account=cluster.account) as service:
+            wait_until(lambda: accepts(origin), 20, "nginx to listen", service)
+            case.check(origin, cluster)
             yield Running(origin, [service.pid], case.path)
 
 

@@ -11,7 +11,7 @@ from bench.harness.processes import Failed, Service, free_port, run
 from bench.http import answers, nginx, redis
 from bench.http.certificates import certificate
 from bench.http.howdah import serving
-from bench.http.nginx import Nginx
+from bench.http.nginx import Nginx, NginxFiles
 from bench.http.running import Running, accepts
 
 PEERS = Path(__file__).resolve().parent / "peers"
@@ -118,13 +118,14 @@ SYSTEMS = {
         Peer("axum_pool", ("target/release/axum_pool",), AXUM),
         Peer("axum_redis", ("target/release/axum_redis",), AXUM, asks_redis=True),
         Nginx(),
+        NginxFiles(),
     )
 }
 
 
 def prepare(names):
     """Installs and builds what the named systems need."""
-    if Nginx.name in names:
+    if Nginx.name in names or NginxFiles.name in names:
         nginx.prepare()
     if any(getattr(SYSTEMS[name], "asks_redis", False) for name in names):
         redis.prepare()

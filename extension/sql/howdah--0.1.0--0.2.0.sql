@@ -199,6 +199,91 @@ begin
 end
 $body$;
 
+create function http.shown_type(body bytea, content_type text) returns text
+language c immutable parallel safe
+as 'MODULE_PATHNAME', 'howdah_shown_type';
+comment on function http.shown_type(bytea, text) is
+  'The type of bytes that a browser may show, by what they are; null if they could run as the site, or nobody knows them'
+;
+
+create function http.disposition(name text, shown boolean) returns text
+language c immutable strict parallel safe
+as 'MODULE_PATHNAME', 'howdah_disposition';
+comment on function http.disposition(text, boolean) is
+  'The value of Content-Disposition for a file of this name, which is shown or saved'
+;
+
+create function http.wanted_part(length bigint) returns bigint[]
+language c stable strict parallel restricted
+as 'MODULE_PATHNAME', 'howdah_wanted_part';
+comment on function http.wanted_part(bigint) is
+  'The status of an answer with so many bytes for the Range of the current request, where its bytes begin, and how many they are'
+;
+
+create function http.download(body bytea, name text, content_type text default null) returns http.response
+language sql stable parallel restricted
+begin atomic
+  select row(
+    part[1]::integer, coalesce(shown, download.content_type, 'application/octet-stream'),
+    array[
+      http.header('content-disposition', http.disposition(coalesce(name, ''), shown is not null)),
+      http.header('accept-ranges', 'bytes')]
+    operator(pg_catalog.||) case part[1]
+      when 206 then array[http.header('content-range', pg_catalog.format('bytes %s-%s/%s', part[2], part[2] + part[3] - 1, length))]
+      when 416 then array[http.header('content-range', pg_catalog.format('bytes */%s', length))]
+      else array[]::http.header[] end,
+    case part[1] when 200 then body when 206 then pg_catalog.substr(body, part[2]::integer + 1, part[3]::integer) end)::http.response
+  from (select http.wanted_part(pg_catalog.octet_length(body)), pg_catalog.octet_length(body), http.shown_type(body, download.content_type)) w (part, length, shown)
+  where body is not null;
+end;
+comment on function http.download(bytea, text, text) is
+  'A file that somebody has sent, for others: shown if it is a picture, a film, music, a PDF or plain text by its bytes, and saved if not. Null if there is no body'
+;
+
+create table http.file_prefix (
+  prefix text not null primary key,
+  owner text not null,
+  folder text not null,
+  fallback text,
+  is_default boolean not null default false);
+comment on table http.file_prefix is 'Paths below which the files of an application answer; said by http.files()';
+comment on column http.file_prefix.owner is 'Who owns the application';
+comment on column http.file_prefix.folder is 'The folder in static/; empty for all of static/';
+comment on column http.file_prefix.fallback is 'The file of the folder that a browser gets that goes to a page which is none; null is none';
+comment on column http.file_prefix.is_default is 'Whether it is there because the application says of none';
+
+create trigger changed after insert or update or delete or truncate on http.file_prefix
+for each statement execute function http.configuration_changed();
+alter table http.file_prefix enable always trigger changed;
+
+select pg_catalog.pg_extension_config_dump('http.file_prefix', '');
+
+create function http.files(prefix text, folder text default '', fallback text default null) returns void
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_files';
+comment on function http.files(text, text, text) is
+  'Lets the files of static/, or of a folder in it, answer below a path; with a fallback, pages of a single-page application as well'
+;
+revoke all on function http.files(text, text, text) from public;
+grant execute on function http.files(text, text, text) to howdah_admin;
+
+create function http.asset(name text) returns text
+language c stable strict parallel restricted
+as 'MODULE_PATHNAME', 'howdah_asset';
+comment on function http.asset(text) is
+  'The path of a file of static/ with the digest of its bytes, which clients may keep for ever; an error if there is no such file'
+;
+grant select on http.file_prefix to howdah_admin;
+do $body$
+declare
+  app deploy.application;
+begin
+  for app in select a.* from deploy.application a loop
+    execute pg_catalog.format('grant execute on function http.files(text, text, text) to %s', app.owner);
+  end loop;
+end
+$body$;
+
 create domain http.secret as text;
 comment on domain http.secret is 'A password, a token, a key: as an argument of a function that requests or jobs call it appears in no message'
 ;
@@ -293,7 +378,7 @@ begin
       select from deploy.object again
       where again.application = unregister_gone.application and again.type = n.type and again.names = n.names and not again.is_stale)
     -- A kind last: with it go its schedules.
-    order by array_position(array['route', 'page', 'handler', 'guard', 'error pages', 'schedule', 'job'], g.type), g.names
+    order by array_position(array['route', 'page', 'handler', 'guard', 'error pages', 'files', 'schedule', 'job'], g.type), g.names
   loop
     perform deploy.unregister(gone.type, gone.names, false);
     return next gone.label;
@@ -651,7 +736,7 @@ as $body$
   code as materialized (
     select row_number() over () as id, o as noted, o.is_stale, a.classid as class, a.objid as number, o.names[1] as schema_name
     from deploy.object o cross join lateral deploy.address(o.type, o.names, o.arguments) a
-    where o.application = described.application and o.type not in ('route', 'page', 'handler', 'guard', 'error pages', 'job', 'schedule')),
+    where o.application = described.application and o.type not in ('route', 'page', 'handler', 'guard', 'error pages', 'files', 'job', 'schedule')),
   now as materialized (
     select d.*, true as is_own from app cross join lateral deploy.describe(app.schema_name) d
     union all
@@ -679,7 +764,7 @@ as $body$
   from code c left join digest d on d.id = c.id
   union all
   select o, null, deploy.registration(o.type, o.names)
-  from deploy.object o where o.application = described.application and o.type in ('route', 'page', 'handler', 'guard', 'error pages', 'job', 'schedule')
+  from deploy.object o where o.application = described.application and o.type in ('route', 'page', 'handler', 'guard', 'error pages', 'files', 'job', 'schedule')
   union all
   select null, s.object, case when length(t.definition) < 200 then t.definition else md5(t.definition) end
   from shape s
@@ -697,7 +782,7 @@ language sql immutable
 set search_path = pg_catalog, pg_temp
 as $body$
   select coalesce((object).definition is not null and not (object).is_stale and (now is null or now <> (object).definition
-    and ((object).type in ('route', 'page', 'handler', 'guard', 'error pages', 'job', 'schedule') or split_part(now, ':', 1) = split_part((object).definition, ':', 1))), false)
+    and ((object).type in ('route', 'page', 'handler', 'guard', 'error pages', 'files', 'job', 'schedule') or split_part(now, ':', 1) = split_part((object).definition, ':', 1))), false)
 $body$;
 comment on function deploy.is_drifted(deploy.object, text) is
   'Whether an object is not as it was noted; in other words the same may be told otherwise, so that nothing is compared';
@@ -774,6 +859,8 @@ as $body$
       union all
       select 'error pages', array[p.prefix] from http.error_prefix p where p.owner = pg_get_userbyid(app.owner::oid)
       union all
+      select 'files', array[p.prefix] from http.file_prefix p where p.owner = pg_get_userbyid(app.owner::oid) and not p.is_default
+      union all
       select 'job', array[k.name] from job.kind k where k.owner = app.owner
       union all
       select 'schedule', array[s.name] from job.timetable s where s.owner = app.owner) i (type, names)
@@ -829,6 +916,8 @@ select 'guard', array[g.prefix], g.owner::text, g.role::text from http.guarded g
 union all
 select 'error pages', array[p.prefix], p.owner, null from http.error_prefix p
 union all
+select 'files', array[p.prefix], p.owner, null from http.file_prefix p where not p.is_default
+union all
 select 'schedule', array[s.name], pg_catalog.pg_get_userbyid(s.owner)::text, null from job.timetable s
 union all
 select 'job', array[k.name], pg_catalog.pg_get_userbyid(k.owner)::text, k.role::text from job.kind k;
@@ -853,6 +942,8 @@ begin
       delete from http.guarded g where g.prefix = unregister.names[1];
     when 'error pages' then
       delete from http.error_prefix p where p.prefix = unregister.names[1];
+    when 'files' then
+      delete from http.file_prefix p where p.prefix = unregister.names[1];
     when 'schedule' then
       delete from job.timetable s where s.name = unregister.names[1];
     when 'job' then
@@ -876,12 +967,14 @@ set search_path = pg_catalog, pg_temp
 as $body$
   delete from http.error_page e using deploy.application a
   where a.name = unregister_all.application and e.owner = pg_get_userbyid(a.owner);
+  delete from http.file_prefix p using deploy.application a
+  where a.name = unregister_all.application and p.owner = pg_get_userbyid(a.owner);
   select deploy.unregister(g.type, g.names, true)
   from (
     select r.type, r.names
     from deploy.registered r join deploy.application a on r.owner = pg_get_userbyid(a.owner)
     where a.name = unregister_all.application
-    order by array_position(array['route', 'page', 'handler', 'guard', 'error pages', 'schedule', 'job'], r.type)) g
+    order by array_position(array['route', 'page', 'handler', 'guard', 'error pages', 'files', 'schedule', 'job'], r.type)) g
 $body$;
 
 create or replace function deploy.create_application(
@@ -943,7 +1036,7 @@ begin
     case when current_setting('server_version_num')::integer >= 160000 then ' with inherit false, set true' end);
   execute format(
     'grant execute on function http.route(text, text, text, text, text), http.unroute(text, text), http.validate(text, text, boolean),
-     http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean), http.form(text, text, text), http.guard(text, text, text, text), http.unguard(text), http.error_pages(text), http.cache(text, text, text[], integer, interval), http.cache_clear(text), http.registration_path(),
+     http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean), http.form(text, text, text), http.guard(text, text, text, text), http.unguard(text), http.error_pages(text), http.files(text, text, text), http.cache(text, text, text[], integer, interval), http.cache_clear(text), http.registration_path(),
      http.call(text, text, http.header[], bytea, text),
      job.define(text, text, text, integer, interval, interval, interval, integer, double precision, text, integer, text, interval, interval, text),
      job.schedule(text, text, text, jsonb, interval, timestamptz, text, text, interval, integer, boolean, text) to %I', owner_of);
@@ -964,7 +1057,7 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $body$
 begin
-  if address.type not in ('route', 'page', 'handler', 'guard', 'error pages', 'job', 'schedule') then
+  if address.type not in ('route', 'page', 'handler', 'guard', 'error pages', 'files', 'job', 'schedule') then
     select a.classid, a.objid, a.objsubid into classid, objid, objsubid
     from pg_get_object_address(address.type, address.names, address.arguments) a;
   end if;
@@ -987,6 +1080,8 @@ as $body$
       select md5(concat_ws(' ', g.function, g.role, g.search_path)) from http.guarded g where g.prefix = registration.names[1])
     when registration.type = 'error pages' then (
       select md5(p.owner) from http.error_prefix p where p.prefix = registration.names[1])
+    when registration.type = 'files' then (
+      select md5(concat_ws(' ', p.owner, p.folder, p.fallback is null, p.fallback)) from http.file_prefix p where p.prefix = registration.names[1])
     when registration.type = 'job' then (
       select md5(concat_ws(
         ' ', k.function, k.role, k.search_path, k.attempts, k.backoff, k.longest_backoff, k.timeout is null, k.timeout,
@@ -1005,7 +1100,7 @@ create or replace function deploy.label(object deploy.object) returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $body$
-  select (object).type || ' ' || array_to_string((object).names, case when (object).type in ('route', 'page', 'handler', 'guard', 'error pages', 'job', 'schedule') then ' ' else '.' end)
+  select (object).type || ' ' || array_to_string((object).names, case when (object).type in ('route', 'page', 'handler', 'guard', 'error pages', 'files', 'job', 'schedule') then ' ' else '.' end)
     || case when (object).type in ('function', 'procedure', 'aggregate') then '(' || array_to_string((object).arguments, ',') || ')' else '' end
 $body$;
 
@@ -1024,7 +1119,7 @@ begin
   insert into deploy.object (application, path, type, names, arguments)
   select adopt.application, o.path, o.type, o.names, o.arguments
   from json_to_recordset(adopt.objects) o (path text, type text, names text[], arguments text[])
-  where o.type not in ('route', 'page', 'handler', 'guard', 'error pages', 'job', 'schedule') and (deploy.address(o.type, o.names, o.arguments)).objid is not null;
+  where o.type not in ('route', 'page', 'handler', 'guard', 'error pages', 'files', 'job', 'schedule') and (deploy.address(o.type, o.names, o.arguments)).objid is not null;
 end
 $body$;
 
@@ -1149,6 +1244,206 @@ create function deploy.note_page(path text, content text) returns void
 language c volatile strict
 as 'MODULE_PATHNAME', 'deploy_note_page_wrapper';
 comment on function deploy.note_page(text, text) is 'Takes a page of the deployment as it is, so that others which call it are compiled with it';
+
+create table http.static_content (
+  application text not null references deploy.application on delete cascade,
+  digest text not null,
+  bytes bytea not null,
+  brotli bytea,
+  zstd bytea,
+  gzip bytea,
+  is_packed boolean not null,
+  sent_at timestamptz not null,
+  primary key (application, digest));
+comment on table http.static_content is 'Bytes of files, as clients get them';
+comment on column http.static_content.digest is 'SHA-256 of the bytes, in hexadecimal digits';
+comment on column http.static_content.brotli is 'The bytes by this content coding, where that makes them fewer';
+comment on column http.static_content.zstd is 'The bytes by this content coding, where that makes them fewer';
+comment on column http.static_content.gzip is 'The bytes by this content coding, where that makes them fewer';
+comment on column http.static_content.is_packed is 'Whether it was tried to make them fewer';
+comment on column http.static_content.sent_at is 'When they were sent: what no deployment has used since is thrown away';
+-- They are packed, or cannot be; and a part of them is read without the rest.
+alter table http.static_content
+  alter column bytes set storage external, alter column brotli set storage external, alter column zstd set storage external,
+  alter column gzip set storage external;
+
+create table http.static_file (
+  application text not null references deploy.application on delete cascade,
+  name text not null,
+  digest text not null,
+  size bigint not null,
+  since timestamptz not null,
+  until timestamptz,
+  primary key (application, name, digest));
+comment on table http.static_file is 'Which bytes the name of a file has, and had until a month ago';
+comment on column http.static_file.name is 'The path in static/';
+comment on column http.static_file.since is 'Since when the name has them';
+comment on column http.static_file.until is 'When it got others, or went; null if it has them now';
+
+create table http.static_tree (
+  application text not null primary key references deploy.application on delete cascade,
+  version bigint not null);
+comment on table http.static_tree is 'How often the files of an application have become others: gateways read them again then';
+
+create trigger changed after insert or update or delete or truncate on http.static_tree
+for each statement execute function http.configuration_changed();
+alter table http.static_tree enable always trigger changed;
+
+select pg_catalog.pg_extension_config_dump('http.static_content', '');
+select pg_catalog.pg_extension_config_dump('http.static_file', '');
+select pg_catalog.pg_extension_config_dump('http.static_tree', '');
+
+create function deploy.missing_files(application text, digests text[], packed boolean) returns text[]
+language c stable strict
+as 'MODULE_PATHNAME', 'deploy_missing_files_wrapper';
+comment on function deploy.missing_files(text, text[], boolean) is
+  'Those of the digests of which an application has no bytes yet, or only plain ones where packed ones are wanted'
+;
+
+create function deploy.send_file(application text, digest text, bytes bytea, packed boolean, brotli bytea, zstd bytea, gzip bytea) returns void
+language c volatile
+as 'MODULE_PATHNAME', 'deploy_send_file_wrapper';
+comment on function deploy.send_file(text, text, bytea, boolean, bytea, bytea, bytea) is
+  'Keeps bytes of an application''s, plain and by content codings, for a deployment that comes'
+;
+
+create function deploy.set_files(content text) returns json
+language c volatile
+as 'MODULE_PATHNAME', 'deploy_set_files_wrapper';
+comment on function deploy.set_files(text) is
+  'Gives the files of the deployment their bytes, by a text with a line for each: digest, length, name. Null is none'
+;
+
+create function deploy.put_files(
+  application text, names text[], digests text[], sizes bigint[], out added bigint, out changed bigint, out gone bigint)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $body$
+#variable_conflict use_column
+declare
+  taken text[];
+begin
+  with others as (
+    update http.static_file f set until = now()
+    where f.application = put_files.application and f.until is null
+      and (f.name, f.digest) not in (select w.name, w.digest from unnest(names, digests) w (name, digest))
+    returning f.name)
+  select coalesce(array_agg(o.name), '{}') into taken from others o;
+  with put as (
+    insert into http.static_file as f (application, name, digest, size, since)
+    select put_files.application, w.name, w.digest, w.size, now() from unnest(names, digests, sizes) w (name, digest, size)
+    on conflict (application, name, digest) do update set since = excluded.since, until = null where f.until is not null
+    returning f.name)
+  select count(*) filter (where p.name <> all (taken)), count(*) filter (where p.name = any (taken)) into added, changed from put p;
+  gone := cardinality(taken) - changed;
+  delete from http.static_file f where f.application = put_files.application and f.until < now() - interval '30 days';
+  if found or added + changed + gone > 0 then
+    insert into http.static_tree as t (application, version) values (put_files.application, 1)
+    on conflict (application) do update set version = t.version + 1;
+  end if;
+  -- What was sent just now may be of a deployment that has yet to begin.
+  delete from http.static_content c
+  where c.application = put_files.application and c.sent_at < now() - interval '1 day'
+    and not exists (select from http.static_file f where f.application = c.application and f.digest = c.digest);
+end
+$body$;
+comment on function deploy.put_files(text, text[], text[], bigint[]) is
+  'Gives names their bytes; those of before answer by hashed names for 30 days'
+;
+
+create function deploy.default_files(application text, owner text) returns table (prefix text, other text)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $body$
+#variable_conflict use_column
+declare
+  wanted text[] := '{}';
+  folder_of jsonb := '{"/static": "", "/": "root"}';
+begin
+  if not exists (select from http.file_prefix p where p.owner = default_files.owner and not p.is_default) then
+    wanted := array(
+      select w.prefix from jsonb_each_text(folder_of) w (prefix, folder)
+      where exists (
+        select from http.static_file f
+        where f.application = default_files.application and f.until is null and (w.folder = '' or starts_with(f.name, w.folder || '/'))));
+  end if;
+  delete from http.file_prefix p where p.owner = default_files.owner and p.is_default and p.prefix <> all (wanted);
+  return query
+  select p.prefix, p.owner from http.file_prefix p where p.prefix = any (wanted) and p.owner <> default_files.owner;
+  insert into http.file_prefix (prefix, owner, folder, is_default)
+  select w.prefix, default_files.owner, folder_of ->> w.prefix, true from unnest(wanted) w (prefix)
+  where not exists (select from http.file_prefix p where p.prefix = w.prefix);
+end
+$body$;
+comment on function deploy.default_files(text, text) is
+  'Lets files answer at /static, and those of static/root at /, where an application says of none where they do. Paths that are another''s are returned'
+;
+
+create function deploy.lacking_files(application text, digests text[], packed boolean) returns setof text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $body$
+  select d.digest from unnest(lacking_files.digests) d (digest)
+  where not exists (
+    select from http.static_content c
+    where c.application = lacking_files.application and c.digest = d.digest and c.is_packed >= lacking_files.packed)
+$body$;
+comment on function deploy.lacking_files(text, text[], boolean) is 'What deploy.missing_files() returns';
+
+create function deploy.keep_bytes(application text, digest text, bytes bytea, packed boolean, brotli bytea, zstd bytea, gzip bytea) returns void
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $body$
+  insert into http.static_content as c (application, digest, bytes, is_packed, brotli, zstd, gzip, sent_at)
+  values ($1, $2, $3, $4, $5, $6, $7, now())
+  on conflict (application, digest) do update
+  set is_packed = true, brotli = excluded.brotli, zstd = excluded.zstd, gzip = excluded.gzip, sent_at = excluded.sent_at
+  where excluded.is_packed
+$body$;
+comment on function deploy.keep_bytes(text, text, bytea, boolean, bytea, bytea, bytea) is 'Keeps bytes of an application, which have been checked';
+
+create function deploy.unsent_file(application text, names text[], digests text[], sizes bigint[]) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $body$
+  select w.name from unnest(unsent_file.names, unsent_file.digests, unsent_file.sizes) w (name, digest, size)
+  where not exists (
+    select from http.static_content c
+    where c.application = unsent_file.application and c.digest = w.digest and octet_length(c.bytes) = w.size)
+  order by 1 limit 1
+$body$;
+comment on function deploy.unsent_file(text, text[], text[], bigint[]) is 'A name whose bytes are not there, or are others; null if there is none';
+
+create function deploy.file_names(application text) returns setof text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $body$
+  select f.name from http.static_file f where f.application = file_names.application and f.until is null
+$body$;
+comment on function deploy.file_names(text) is 'The names of the files of an application';
+
+create function deploy.misplaced_files(application text, owner text) returns table (prefix text, name text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $body$
+  select p.prefix, w.name
+  from http.file_prefix p
+  cross join lateral (
+    values (p.folder || '/', true), (concat_ws('/', nullif(p.folder, ''), p.fallback), false)) w (name, is_folder)
+  where p.owner = misplaced_files.owner and w.name <> '/' and (w.is_folder or p.fallback is not null) and not exists (
+    select from http.static_file f
+    where f.application = misplaced_files.application and f.until is null
+      and case when w.is_folder then starts_with(f.name, w.name) else f.name = w.name end)
+  order by 1, 2
+$body$;
+comment on function deploy.misplaced_files(text, text) is 'Places of files, each with a folder or a file that is not there';
+
+revoke all on function
+  deploy.put_files(text, text[], text[], bigint[]), deploy.default_files(text, text), deploy.lacking_files(text, text[], boolean),
+  deploy.keep_bytes(text, text, bytea, boolean, bytea, bytea, bytea), deploy.unsent_file(text, text[], text[], bigint[]), deploy.file_names(text),
+  deploy.misplaced_files(text, text)
+from public;
+grant select on http.static_file, http.static_tree to howdah_admin;
 
 create function deploy.keep_error_pages(owner text, pages json) returns table (prefix text, other text)
 language plpgsql volatile

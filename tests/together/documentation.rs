@@ -52,6 +52,11 @@ fn the_examples_of_the_page_on_pages_answer_as_it_says() {
 }
 
 #[test]
+fn the_examples_of_the_page_on_files_answer_as_it_says() {
+    run_examples("docs/files.md");
+}
+
+#[test]
 fn the_examples_of_the_queue_page_answer_as_it_says() {
     run_examples("docs/queue.md");
 }
@@ -146,6 +151,7 @@ fn links_between_documents_lead_somewhere() {
         "docs/jobs.md",
         "docs/limits.md",
         "docs/pages.md",
+        "docs/files.md",
         "docs/queue.md",
         "docs/queue-reference.md",
         "docs/schedules.md",

@@ -116,6 +116,9 @@ pub(crate) struct Deploy {
     /// Whether nobody wants to know what was changed by hand: to ask takes a quarter of a deployment.
     #[arg(skip)]
     pub(crate) passes_over_drift: bool,
+    /// Whether static files are sent as they are alone, without the time that it takes to pack them.
+    #[arg(skip)]
+    pub(crate) leaves_files_plain: bool,
     /// Whether what howdah.toml asks an administrator for is given: on a platform of the user's own alone.
     #[arg(skip)]
     pub(crate) as_administrator: bool,

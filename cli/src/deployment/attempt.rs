@@ -15,6 +15,7 @@ use super::report::Report;
 use super::requirements::{find_or_make, refuse_missing, require_roles};
 use super::server::{Drift, Finished, Ran, Stop, call, drift, refuse_problems, state};
 use super::source::Source;
+use super::static_files;
 use super::target::said;
 use super::watcher::{Seen, Session, TooLong, Watcher};
 use crate::arguments::{Deploy, Tests};
@@ -81,6 +82,10 @@ impl Attempt<'_> {
         }
         if !plan.is_same && !self.options.back && matches!(self.source, Source::Folder(_)) {
             refuse_earlier(transaction, &folder, &deployed, self.options)?;
+        }
+        if self.end == End::Commit && deployed.number == 0 {
+            let packs = !self.options.leaves_files_plain;
+            static_files::send_within(transaction, &folder.manifest.name, &folder.statics, packs, report)?;
         }
         let number = self.begin(transaction, &folder, earlier.as_deref(), deployed.number)?;
         // The server has noted it as the deployment began.
@@ -268,6 +273,7 @@ pub(crate) fn note_left_out(
 
 /// Runs the files, routes and tests of a plan, and looks at the whole.
 pub(crate) fn run_files(files: &mut Files<'_, '_>, plan: &Plan) -> Result<Finished, Stop> {
+    files.set_statics(plan.statics)?;
     files.note_pages()?;
     for path in &plan.migrations {
         files.run_one(path)?;

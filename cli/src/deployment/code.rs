@@ -8,11 +8,13 @@ use std::time::{Duration, Instant};
 use cluster::postgres::Transaction;
 use folder::pages::is_page;
 use folder::plan::Change;
+use folder::statics::INDEX;
 use folder::{Folder, Kind, Plan, pages};
 
 use super::locks::Locks;
 use super::report::Report;
-use super::server::{FileError, Ran, Rewritten, Stop, Taken, call, refuse_problems};
+use super::server::{FileError, Ran, Rewritten, SetFiles, Stop, Taken, call, refuse_problems};
+use super::static_files::counted;
 use crate::failure::Failure;
 
 /// How often a file runs at most: more often none has to that is right.
@@ -94,6 +96,25 @@ impl<'a, 't> Files<'a, 't> {
     /// Has files of code run that have not changed.
     pub(crate) fn run_again(&mut self, paths: impl IntoIterator<Item = String>) {
         self.due.extend(paths.into_iter().filter(|path| Kind::of(path) == Some(Kind::Code)));
+    }
+
+    /// Tells the server which static files there are, if they have become others.
+    pub(crate) fn set_statics(&mut self, change: Option<Change>) -> Result<(), Stop> {
+        let content = match change {
+            None | Some(Change::Unchanged) => return Ok(()),
+            Some(Change::Gone) => None,
+            Some(Change::New | Change::Changed) => Some(self.text(INDEX)),
+        };
+        let set: SetFiles = self.timed(INDEX, |files| {
+            call(files.transaction, "select deploy.set_files($1)::text", &[&content])
+        })?;
+        let all = counted(content.map_or(0, |text| text.lines().count()));
+        let told = format!("{all}: {} new, {} changed, {} gone", set.added, set.changed, set.gone);
+        self.report.file(INDEX, &told, &[]);
+        for warning in &self.folder.statics.warnings {
+            self.report.say(&format!("  warning: {warning}"));
+        }
+        Ok(())
     }
 
     /// Tells the server all pages that have to run, as others are put together of them.

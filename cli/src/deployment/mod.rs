@@ -11,6 +11,7 @@
 //! - [`request`]: what is to be deployed where; [`run`]: attempts until one succeeds, or fails for good.
 //! - [`staged`]: a deployment of several transactions, with migrations between them that are part of none; [`outside`]: how these run;
 //!   [`standbys`]: how far standbys are behind meanwhile.
+//! - [`static_files`]: the bytes of static files, which go before it.
 //! - [`errors`]: what goes wrong once it is in force.
 //! - [`interrupt`]: what Ctrl-C does.
 //! - [`report`]: what is told of it.
@@ -42,6 +43,7 @@ mod source;
 pub(crate) mod squash;
 mod staged;
 mod standbys;
+mod static_files;
 pub(crate) mod target;
 mod tested;
 mod watcher;

@@ -1,5 +1,6 @@
 //! What is told of a deployment: a line for each file, as it comes, or all of it as JSON.
 
+use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
 use super::locks::Lock;
@@ -48,6 +49,11 @@ impl Report {
         if !self.json {
             say(&harmless(line));
         }
+    }
+
+    /// A bar for people, or one that nobody sees.
+    pub(crate) fn bar(&self, make: impl FnOnce() -> ProgressBar) -> ProgressBar {
+        if self.json { ProgressBar::hidden() } else { make() }
     }
 
     /// Forgets an attempt that is made again.

@@ -19,6 +19,7 @@ use super::request::{Rehearsal, Run, RunTests};
 use super::server::{Stop, require_extension, state};
 use super::source::Source;
 use super::staged::{self, Staged, Steps};
+use super::static_files;
 use super::target::{self, said};
 use crate::arguments::{Deploy, Rollback, Tests};
 use crate::connection::{Address, begin};
@@ -35,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) fn run(options: &Deploy, end: End, tests: &RunTests) -> Result<()> {
     let folder = target::folder(&options.destination)?;
     let (from, manifest) = (options.destination.app.display().to_string(), folder.manifest.clone());
-    let source = Source::Folder(folder);
+    let source = Source::Folder(Box::new(folder));
     let before = Rehearsal::by(tests);
     target::each(&options.destination, &manifest, |address| {
         let tests_before = Some(&before);
@@ -48,16 +49,20 @@ pub(crate) fn run_here(folder: &Path, address: &Address) -> Result<()> {
     // The folder is what its user wants, whatever howdah dev has made of the platform.
     let options =
         &Deploy { as_administrator: true, back: true, tests: Some(Tests::Inside), ..Deploy::of(folder) };
-    let source = &Source::Folder(target::folder(&options.destination)?);
+    let source = &Source::Folder(Box::new(target::folder(&options.destination)?));
     Run { options, address, source, end: End::Commit, is_code: false, tests_before: None }
         .until_done(&folder.display().to_string())
 }
 
 /// Likewise, a folder that was read, and nothing is said.
 pub(crate) fn run_quietly(folder: Folder, address: &Address) -> Result<()> {
-    let options =
-        &Deploy { as_administrator: true, tests: Some(Tests::Inside), ..Deploy::of(Path::new(".")) };
-    let source = &Source::Folder(folder);
+    let options = &Deploy {
+        as_administrator: true,
+        leaves_files_plain: true,
+        tests: Some(Tests::Inside),
+        ..Deploy::of(Path::new("."))
+    };
+    let source = &Source::Folder(Box::new(folder));
     Run { options, address, source, end: End::Commit, is_code: false, tests_before: None }
         .attempts("", &mut Report::silent())?;
     Ok(())
@@ -109,11 +114,12 @@ pub(crate) fn run_live(mut folder: Folder, address: &Address) -> Result<Loaded> 
         as_administrator: true,
         back: true,
         passes_over_drift: true,
+        leaves_files_plain: true,
         message: Some(DEVELOPED.to_owned()),
         tests: Some(Tests::Inside),
         ..Deploy::of(Path::new("."))
     };
-    let source = &Source::Folder(folder);
+    let source = &Source::Folder(Box::new(folder));
     let mut report = Report::new(false);
     let done = Run { options, address, source, end: End::Commit, is_code, tests_before: None }
         .attempts("", &mut report)?;
@@ -251,6 +257,7 @@ impl Run<'_> {
         report: &mut Report,
     ) -> std::result::Result<Done, Stop> {
         let key = format!("{:016x}", RandomState::new().build_hasher().finish());
+        self.send_files(client, source, report)?;
         let mut transaction = begin(client)?;
         let attempt = Attempt { address: self.address, source, options, end: self.end, key: &key, postponed };
         let done = attempt.run(&mut transaction, report)?;
@@ -266,6 +273,21 @@ impl Run<'_> {
             Err(_) => self.ask(&key)?,
         }
         Ok(done)
+    }
+
+    /// Sends static files, which nobody gets before the deployment says so. Where there is no application yet they go in its transaction.
+    fn send_files(
+        &self,
+        client: &mut Client,
+        source: &Source,
+        report: &mut Report,
+    ) -> std::result::Result<(), Stop> {
+        let Source::Folder(folder) = source else { return Ok(()) };
+        if self.end == End::Undo {
+            return Ok(());
+        }
+        let (name, packs) = (&folder.manifest.name, !self.options.leaves_files_plain);
+        static_files::send(client, name, &folder.statics, packs, report)
     }
 
     /// Finds out what became of a commit whose answer was lost.

@@ -171,6 +171,15 @@ pub(crate) struct Rewritten {
     pub(crate) table: String,
 }
 
+/// Counts of static files that are others now.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct SetFiles {
+    pub(crate) added: i64,
+    pub(crate) changed: i64,
+    pub(crate) gone: i64,
+}
+
 /// What was dropped.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

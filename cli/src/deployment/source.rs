@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cluster::postgres::Transaction;
-use folder::{Deployed, File, Folder, Kind, Manifest};
+use folder::{Deployed, File, Folder, Kind, Manifest, Statics};
 
 use super::names::unquoted;
 use super::server::{Stop, state};
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 /// Where the files come from.
 pub(crate) enum Source {
     /// A folder of this machine.
-    Folder(Folder),
+    Folder(Box<Folder>),
     /// The code of an earlier deployment.
     Earlier {
         /// The application.
@@ -37,7 +37,7 @@ impl Source {
     /// those of the last.
     pub(crate) fn folder(&self, transaction: &mut Transaction<'_>) -> Result<(Folder, Option<String>), Stop> {
         let (name, number, over) = match self {
-            Self::Folder(folder) => return Ok((folder.clone(), None)),
+            Self::Folder(folder) => return Ok(((**folder).clone(), None)),
             Self::Earlier { name, number, over } => (name, *number, *over),
         };
         let failed = |text: String| Stop::Failed(Failure::Said(text));
@@ -60,17 +60,9 @@ impl Source {
         }
         let mut files = of_deployment(transaction, name, number, |kind| kind != Kind::Migration)?;
         files.extend(of_deployment(transaction, name, last, |kind| kind == Kind::Migration)?);
-        let manifest = Manifest {
-            name: name.clone(),
-            schema: Some(schema),
-            owner: Some(unquoted(&owner)),
-            extensions: Vec::new(),
-            roles: Vec::new(),
-            handlers: false,
-            seeds: BTreeMap::new(),
-            environments: BTreeMap::new(),
-        };
-        Ok((Folder { manifest, files }, Some(format!("deployment {number}"))))
+        let manifest =
+            Manifest { schema: Some(schema), owner: Some(unquoted(&owner)), ..Manifest::named(name) };
+        Ok((Folder { manifest, files, statics: Statics::default() }, Some(format!("deployment {number}"))))
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use cluster::{Options, TemporaryCluster};
-use folder::{File, Folder, Kind, squash, text};
+use folder::{File, Folder, Kind, Statics, squash, text};
 
 use super::{commit, interrupt, run, target};
 use crate::arguments::Squash;
@@ -126,7 +126,7 @@ fn make(
     let address =
         Address::local(&cluster.connection_string(database)?, database.to_owned(), "howdah squash")?;
     let (manifest, schema) = (folder.manifest.clone(), folder.manifest.schema().to_owned());
-    run::run_quietly(Folder { manifest, files }, &address)?;
+    run::run_quietly(Folder { manifest, files, statics: Statics::default() }, &address)?;
     let steps = steps(&address)?;
     let schema = format!("\"{}\"", schema.replace('"', "\"\""));
     let own =

@@ -170,7 +170,11 @@ impl Staged<'_> {
             message: Some(format!("up to {upto}, before what is no part of a transaction")),
             ..self.run.options.clone()
         };
-        let source = &Source::Folder(Folder { manifest: folder.manifest.clone(), files });
+        let source = &Source::Folder(Box::new(Folder {
+            manifest: folder.manifest.clone(),
+            files,
+            statics: folder.statics.clone(),
+        }));
         let done = self.run.in_transaction(client, source, options, &BTreeMap::new(), report)?;
         if let Done::Ran(number) = done {
             report.say(&format!("Deployed as number {number}, with the code of before."));

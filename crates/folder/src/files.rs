@@ -7,7 +7,7 @@ use std::{fs, io};
 use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
 
-use crate::{Fault, Manifest, manifest, own, pages, text};
+use crate::{Fault, Manifest, Statics, manifest, own, pages, statics, text};
 
 /// What a file is for, which is where it is. In the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,6 +18,8 @@ pub enum Kind {
     Code,
     /// `routes.sql` and `jobs.sql`: the routes and the kinds of jobs that there shall be.
     Routes,
+    /// `static/`: the list of the files that clients get as they are.
+    Static,
     /// `tests/`: runs before each deployment, or in it, and is undone.
     Test,
 }
@@ -47,6 +49,9 @@ pub fn is_live_test(path: &str) -> bool {
 impl Kind {
     /// That of a file; none if it is not the deployment's.
     pub fn of(path: &str) -> Option<Kind> {
+        if path == statics::INDEX {
+            return Some(Kind::Static);
+        }
         if pages::is_page(path) {
             return Some(Kind::Code);
         }
@@ -89,6 +94,8 @@ pub struct Folder {
     pub manifest: Manifest,
     /// The files by their paths, whose parts `/` divides.
     pub files: BTreeMap<String, File>,
+    /// Files that clients get as they are: the list of them is one of the files.
+    pub statics: Statics,
 }
 
 impl Folder {
@@ -111,6 +118,10 @@ impl Folder {
         let manifest = read_manifest(folder).map_err(|fault| vec![fault])?;
         collect(folder, folder, &mut paths, &mut faults);
         let mut files: BTreeMap<String, File> = BTreeMap::new();
+        let statics = read_statics(&mut paths, manifest.source_maps, &mut faults);
+        if paths.iter().any(|(path, _)| path == statics::FOLDER) {
+            faults.push(Fault::of(statics::FOLDER, "this is a file, where a folder is meant; rename it"));
+        }
         for (path, place) in paths {
             let Some(kind) = Kind::of(&path) else {
                 if ends_otherwise(&path) {
@@ -132,28 +143,48 @@ impl Folder {
             match read_file(&path, &place) {
                 Ok(text) => {
                     if files.insert(path.clone(), File::new(kind, text)).is_some() {
-                        faults
-                            .push(Fault::of(&path, "two files have this name, in two spellings of Unicode"));
+                        faults.push(Fault::of(&path, TWICE));
                     }
                 }
                 Err(fault) => faults.push(fault),
             }
         }
         faults.extend(pages::faults(files.iter().map(|(path, file)| (path.as_str(), file.text.as_str()))));
-        if faults.is_empty() { Ok(Folder { manifest, files }) } else { Err(faults) }
+        if !statics.index.entries.is_empty() {
+            files.insert(statics::INDEX.to_owned(), File::new(Kind::Static, statics.index.text()));
+        }
+        if faults.is_empty() { Ok(Folder { manifest, files, statics }) } else { Err(faults) }
     }
 }
+
+/// Takes the files of `static/` out of those of the folder, and reads them.
+fn read_statics(paths: &mut Vec<(String, PathBuf)>, keeps_maps: bool, faults: &mut Vec<Fault>) -> Statics {
+    let mut names: BTreeMap<String, PathBuf> = BTreeMap::new();
+    paths.retain(|(path, place)| {
+        let Some(name) = path.strip_prefix(statics::INDEX) else { return true };
+        if names.insert(name.to_owned(), place.clone()).is_some() {
+            faults.push(Fault::of(path, TWICE));
+        }
+        false
+    });
+    statics::read(names, keeps_maps).unwrap_or_else(|found| {
+        faults.extend(found);
+        Statics::default()
+    })
+}
+
+const TWICE: &str = "two files have this name, in two spellings of Unicode";
 
 /// Whether something is looked at because of its path: it is in a folder that is deployed, or is one, or its name says that it is SQL.
 fn is_looked_at(path: &str) -> bool {
     let top = path.split_once('/').map_or(path, |(top, _)| top);
     let is_sql = path.to_ascii_lowercase().ends_with(".sql") && !is_elsewhere(path);
-    is_sql || FOLDERS.iter().any(|(folder, _)| *folder == top)
+    is_sql || top == statics::FOLDER || FOLDERS.iter().any(|(folder, _)| *folder == top)
 }
 
 /// Whether a deployment leaves alone what has this path.
 fn is_elsewhere(path: &str) -> bool {
-    ["static/", "seeds/"].iter().any(|folder| path.starts_with(folder))
+    path.starts_with("seeds/")
 }
 
 /// Whether a file of a folder that is deployed would be one, if its name were written in small letters.
@@ -204,10 +235,11 @@ fn collect(folder: &Path, top: &Path, paths: &mut Vec<(String, PathBuf)>, faults
             faults.push(Fault::of("", format!("the name of {} is no UTF-8", place.display())));
             continue;
         };
-        if name.starts_with('.') || name.ends_with('~') {
+        let below = place.strip_prefix(top).unwrap_or(&place);
+        let is_well_known = name == ".well-known" && below.starts_with(statics::FOLDER);
+        if name.starts_with('.') && !is_well_known || name.ends_with('~') {
             continue;
         }
-        let below = place.strip_prefix(top).unwrap_or(&place);
         let parts: Vec<String> = below.iter().map(|part| part.to_string_lossy().nfc().collect()).collect();
         let path = parts.join("/");
         match entry.file_type() {

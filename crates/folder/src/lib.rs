@@ -5,6 +5,7 @@
 //! - [`own`]: what is the folder's own, and is opened: no links, pipes or devices.
 //! - [`files`]: the files, by what they are for; [`places_in_text`]: where a statement of one is, a line, a character.
 //! - [`pages`]: files of HTML, which are put together of others.
+//! - [`statics`]: files that clients get as they are.
 //! - [`plan`]: what has to run, beside what the database says has run.
 //! - [`seeds`]: files that fill tables; [`records`]: their rows, in small pieces.
 //! - [`squash`]: migrations that stand for others.
@@ -21,11 +22,13 @@ pub mod plan;
 pub mod records;
 pub mod seeds;
 pub mod squash;
+pub mod statics;
 pub mod text;
 
 pub use files::{File, Folder, Kind};
 pub use manifest::Manifest;
 pub use plan::{Deployed, Plan};
+pub use statics::Statics;
 
 use std::fmt;
 

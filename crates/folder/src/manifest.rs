@@ -31,6 +31,9 @@ pub struct Manifest {
     /// Tables that seeds fill, each with the columns by which a row is known again, divided by commas.
     #[serde(default)]
     pub seeds: BTreeMap<String, String>,
+    /// Whether source maps in `static/` are published.
+    #[serde(default)]
+    pub source_maps: bool,
     /// Databases by a name of one's own, each as a connection string.
     #[serde(default)]
     pub environments: BTreeMap<String, String>,
@@ -63,6 +66,7 @@ impl Manifest {
             roles: Vec::new(),
             handlers: false,
             seeds: BTreeMap::new(),
+            source_maps: false,
             environments: BTreeMap::new(),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use crate::files::{Folder, Kind};
-use crate::{Fault, File, squash};
+use crate::{Fault, File, squash, statics};
 
 /// What the database says of an application: `deploy.state()`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -51,6 +51,8 @@ pub struct Plan {
     pub squashed: BTreeMap<String, BTreeMap<String, String>>,
     /// All files of code and routes, also those that are gone, with what becomes of them.
     pub code: BTreeMap<String, Change>,
+    /// The change of the list of static files; none if there is none, and was none.
+    pub statics: Option<Change>,
     /// Tests.
     pub tests: Vec<String>,
     /// Whether the folder is what was deployed last.
@@ -79,10 +81,15 @@ impl Plan {
         let tests = of_kind(folder, Kind::Test).map(|(path, _)| path.clone()).collect();
         let digests: BTreeMap<String, String> =
             folder.files.iter().map(|(path, file)| (path.clone(), file.digest.clone())).collect();
+        let statics = match folder.files.get(statics::INDEX) {
+            Some(file) => Some(change(file, deployed.files.get(statics::INDEX))),
+            None => deployed.files.contains_key(statics::INDEX).then_some(Change::Gone),
+        };
         Ok(Plan {
             migrations,
             squashed,
             code,
+            statics,
             tests,
             is_same: deployed.number > 0 && digests == deployed.files,
         })

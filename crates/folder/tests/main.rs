@@ -3,4 +3,5 @@
 mod own;
 mod plans;
 mod reading;
+mod statics;
 mod texts;

@@ -54,6 +54,8 @@ fn read_paths() -> Vec<String> {
     }
     // It would be forgotten.
     paths.push("function/f.sql".to_owned());
+    paths.push("static/css/app.css".to_owned());
+    paths.push("static/root/robots.txt".to_owned());
     paths
 }
 
@@ -103,9 +105,15 @@ fn what_nobody_reads_may_be_a_link() {
     let at = |path: &str| folder.path().join(path);
     fs::write(at(manifest::FILE), "name = \"shop\"\n").unwrap();
     ["static", "functions", "seeds"].iter().for_each(|path| fs::create_dir(at(path)).unwrap());
-    for path in
-        ["docs", "static/all", "static/f.sql", "functions/.f.sql", "functions/f.sql~", "seeds/README", ".git"]
-    {
+    for path in [
+        "docs",
+        "static/.all",
+        "static/f.css~",
+        "functions/.f.sql",
+        "functions/f.sql~",
+        "seeds/README",
+        ".git",
+    ] {
         symlink("/", at(path)).unwrap();
     }
     assert_eq!(faults(folder.path()), []);

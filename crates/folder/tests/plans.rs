@@ -7,7 +7,11 @@ fn folder(files: &[(&str, &str)]) -> Folder {
     let file = |(path, text): &(&str, &str)| {
         ((*path).to_owned(), File::new(Kind::of(path).unwrap(), (*text).to_owned()))
     };
-    Folder { manifest: Manifest::parse("name = \"shop\"").unwrap(), files: files.iter().map(file).collect() }
+    Folder {
+        manifest: Manifest::parse("name = \"shop\"").unwrap(),
+        files: files.iter().map(file).collect(),
+        statics: Default::default(),
+    }
 }
 
 /// What the database says once a folder is deployed.

@@ -41,7 +41,7 @@ pub(crate) fn is_something_gone() -> bool {
     !taken.is_empty()
         && value_as_owner::<bool>(
             "select true from unnest($1::text[]) t (row) cross join lateral (select (t.row::deploy.object).*) o
-             where o.type not in ('route', 'page', 'handler', 'guard', 'error pages', 'job', 'schedule') and (deploy.address(o.type, o.names, o.arguments)).objid is null
+             where o.type not in ('route', 'page', 'handler', 'guard', 'error pages', 'files', 'job', 'schedule') and (deploy.address(o.type, o.names, o.arguments)).objid is null
              limit 1",
             &[taken.into()],
         )

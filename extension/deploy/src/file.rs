@@ -43,9 +43,18 @@ pub(crate) fn refuse_here() {
     }
 }
 
-/// SHA-256 of a text, in hexadecimal digits.
-pub(crate) fn digest_of(text: &str) -> String {
+/// SHA-256 of a text or of bytes, in hexadecimal digits.
+pub(crate) fn digest_of(text: impl AsRef<[u8]>) -> String {
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether the deployment was begun with such a file.
+pub(crate) fn is_announced(deployment: &Deployment, path: &str, digest: &str) -> bool {
+    value_as_owner::<bool>(
+        "select true from deploy.file f where f.application = $1 and f.number = $2 and f.path = $3 and f.digest = $4",
+        &[deployment.application.name.as_str().into(), deployment.number.into(), path.into(), digest.into()],
+    )
+    .is_some()
 }
 
 /// Keeps what a file says.
@@ -100,16 +109,7 @@ impl File<'_> {
         let path = call.need_text(0, "path");
         let text: &str = call.need(1, "content");
         let digest = digest_of(text);
-        let is_announced = value_as_owner::<bool>(
-            "select true from deploy.file f where f.application = $1 and f.number = $2 and f.path = $3 and f.digest = $4",
-            &[
-                deployment.application.name.as_str().into(),
-                deployment.number.into(),
-                path.into(),
-                digest.as_str().into(),
-            ],
-        );
-        if is_announced.is_none() {
+        if !is_announced(&deployment, path, &digest) {
             refuse_with_hint(
                 PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
                 &format!("the deployment has no file {path} with this text"),

@@ -26,6 +26,7 @@ use super::recorder::Made;
 use super::removal::{ToDrop, in_the_way, take_away};
 use super::rights;
 use super::statements::{self, Use, describe};
+use super::static_files;
 use super::steps;
 use super::trial;
 
@@ -66,7 +67,7 @@ sql_function!(
             refuse_with_hint(
                 PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
                 &format!("{path} is no file that is deployed"),
-                "Files in migrations/, functions/, views/, pages/ and tests/ are, and grants.sql, routes.sql and jobs.sql.",
+                "Files in migrations/, functions/, views/, pages/ and tests/ are, grants.sql, routes.sql and jobs.sql, and the list of those in static/.",
             );
         }
         application.lock();
@@ -257,6 +258,7 @@ sql_function!(
         // Where something else is wrong its functions may not be there.
         if problems.is_empty() {
             problems.extend(pages::errors::make(&deployment));
+            problems.extend(static_files::place(&deployment));
         }
         drift::note_what_is_there(application);
         let rights = rights::changes(application);

@@ -15,6 +15,7 @@
 //!   runs in batches; [`outside`]: the functions by which a client runs them.
 //! - [`new_values`]: what was added to enums.
 //! - [`pages`]: files of HTML that become functions.
+//! - [`static_files`]: files that clients get as they are.
 //! - [`seeding`]: rows of files; [`seed_rows`]: how they are read and put into a table.
 //! - [`trial`]: a deployment that is only tried.
 //! - [`drift`]: what was changed by hand.
@@ -49,6 +50,7 @@ mod rights;
 mod seed_rows;
 mod seeding;
 mod statements;
+mod static_files;
 mod step_state;
 mod steps;
 mod testing;

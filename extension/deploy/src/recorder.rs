@@ -40,6 +40,8 @@ pub enum Registered {
     Guard,
     /// By `http.error_pages()`.
     ErrorPages,
+    /// By `http.files()`.
+    Files,
     /// By `job.define()`.
     Job,
     /// By `job.schedule()`.
@@ -55,6 +57,7 @@ impl Registered {
             Self::Handler => "handler",
             Self::Guard => "guard",
             Self::ErrorPages => "error pages",
+            Self::Files => "files",
             Self::Job => "job",
             Self::Schedule => "schedule",
         }

@@ -172,12 +172,12 @@ const DEPENDENTS: &str = concat!(
 /// Files of which something is gone that they have made: a migration has dropped it, or somebody by hand.
 const MISSING: &str = "select distinct o.path from deploy.object o
     join deploy.file f on f.application = o.application and f.number = $2 and f.path = o.path
-    where o.application = $1 and not o.is_stale and o.type not in ('route', 'page', 'handler', 'guard', 'error pages', 'job', 'schedule')
+    where o.application = $1 and not o.is_stale and o.type not in ('route', 'page', 'handler', 'guard', 'error pages', 'files', 'job', 'schedule')
       and (deploy.address(o.type, o.names, o.arguments)).objid is null";
 
 /// Files that have made what an error names as in its way.
 const NAMED: &str = "select distinct o.path from deploy.object o
-    where o.application = $1 and o.type not in ('route', 'page', 'handler', 'guard', 'error pages', 'job', 'schedule') and $2 ~ ('\\m' || regexp_replace(
+    where o.application = $1 and o.type not in ('route', 'page', 'handler', 'guard', 'error pages', 'files', 'job', 'schedule') and $2 ~ ('\\m' || regexp_replace(
       o.names[array_upper(o.names, 1)], '([^[:alnum:]_])', '\\\\\\1', 'g') || '\\M')";
 
 /// Files whose objects are in the way of a migration that has failed.
@@ -228,7 +228,7 @@ pub(crate) fn take_away(deployment: &Deployment, what: ToDrop<'_>) -> Result<Rem
     }
     run_as_owner(
         "delete from deploy.object d where d.application = $1 and ($2 is null or d.path = $2) and (not $3 or d.is_stale)
-           and ($4 or d.type not in ('route', 'page', 'handler', 'guard', 'error pages', 'job', 'schedule'))",
+           and ($4 or d.type not in ('route', 'page', 'handler', 'guard', 'error pages', 'files', 'job', 'schedule'))",
         &[name.into(), path.into(), is_stale.into(), matches!(what, ToDrop::Of(_) | ToDrop::Stale).into()],
     );
     Ok(removed)

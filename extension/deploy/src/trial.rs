@@ -18,6 +18,11 @@ thread_local! {
     static NEXT: Cell<pg_sys::object_access_hook_type> = const { Cell::new(None) };
 }
 
+/// Whether the transaction is one.
+pub(crate) fn is_tried() -> bool {
+    TRIES.get()
+}
+
 /// The transaction is one from now on.
 pub(crate) fn begin() {
     TRIES.set(true);

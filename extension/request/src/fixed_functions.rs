@@ -78,7 +78,9 @@ unsafe fn is_plpgsql(language: Oid) -> bool {
 
 /// Whether a function is one of ours that takes a part of the request, and notes it.
 unsafe fn is_of_request(function: Oid) -> bool {
-    const NAMES: [&CStr; 13] = [
+    const NAMES: [&CStr; 15] = [
+        c"asset",
+        c"wanted_part",
         c"header_value",
         c"cookie",
         c"signed_cookie",

@@ -25,6 +25,7 @@
 //!   moment tomorrow; [`recording`]: what was noted so far.
 //! - [`caching`]: what a route says of answers that are kept.
 //! - [`secrets`]: those of a request, by [`secrecy`], which no message shows.
+//! - [`static_files`]: files that clients get as they are; [`assets`]: their addresses.
 //! - [`forms`]: forms, whose page is shown again where they refuse a request: [`form_again`], at its [`form_path`]; [`page_form`] and [`described_form`]: which rules their fields
 //!   have. [`other_job`]: a request by the means of another.
 //! - [`wrong_parameters`]: all that is wrong with what a request has given, with [`blame`], which column a constraint is about, and [`refused`], what a
@@ -39,6 +40,7 @@ pub mod admission;
 pub mod apart;
 pub mod arguments;
 mod arms;
+pub mod assets;
 pub mod author;
 mod blame;
 pub mod body;
@@ -106,6 +108,7 @@ mod secrets;
 pub mod shape;
 pub mod sources;
 mod standing;
+pub mod static_files;
 mod stored_body;
 pub mod table;
 pub mod types;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use files::Mounts;
 use form::accept::prefers_html;
 use message::Request;
 use router::{InsertError, Match, Params, Router};
@@ -18,6 +19,8 @@ pub struct Routes {
     paired: HashMap<(String, String), usize>,
     /// The page beside the route at a place, as far as there are some.
     pages: Vec<Option<u32>>,
+    /// Where static files answer what no route does.
+    pub files: Mounts,
     /// Forms, and the places of the endpoints that run the function of its page.
     forms: Vec<(PageForm, Vec<usize>)>,
 }
@@ -35,6 +38,11 @@ pub enum Way<'t, 'p> {
 }
 
 impl Routes {
+    /// No routes yet; static files answer at these places.
+    pub(crate) fn with_files(files: Mounts) -> Routes {
+        Routes { files, ..Routes::default() }
+    }
+
     /// Adds what is registered, at this place; a page beside a route after it. Query handlers have no path.
     pub(crate) fn add(&mut self, registered: &Registration, place: usize) -> Result<(), InsertError> {
         let Target::Function { method, pattern, is_page, .. } = &registered.target else { return Ok(()) };

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
 use std::time::Duration;
 
+use files::Mounts;
 use pg::guard::{PgError, Report, attempt};
 use pg::log_line;
 use pgrx::pg_sys::{self, Oid};
@@ -16,6 +17,7 @@ use super::caching::Caching;
 use super::endpoint::{Endpoint, Registration, Target};
 use super::path_guards::PathGuard;
 use super::routes::Routes;
+use super::static_files;
 use super::types::Types;
 
 /// Routes and query handlers.
@@ -42,6 +44,7 @@ struct Configuration {
     registrations: Vec<Registration>,
     routes: usize,
     guards: Vec<(String, Registration)>,
+    files: Mounts,
 }
 
 /// Why there is no table.
@@ -119,8 +122,8 @@ impl Table {
         mut endpoint: impl FnMut(Registration) -> Endpoint,
         mut guard: impl FnMut(Registration) -> Endpoint,
     ) -> Table {
-        let Configuration { types, secret, registrations, routes, guards, .. } = configuration;
-        let mut router = Routes::default();
+        let Configuration { types, secret, registrations, routes, guards, files, .. } = configuration;
+        let mut router = Routes::with_files(files);
         let mut endpoints = Vec::with_capacity(registrations.len());
         for registration in registrations {
             let place = endpoints.len();
@@ -190,21 +193,7 @@ unsafe fn read(along: Along<'_>) -> Result<Configuration, NoTable> {
             (pg_sys::SECURITY_LOCAL_USERID_CHANGE | pg_sys::SECURITY_RESTRICTED_OPERATION) as i32,
         );
         let schema = pg_sys::get_namespace_oid(c"http".as_ptr(), false);
-        let table = |schema, name: &std::ffi::CStr| pg_sys::get_relname_relid(name.as_ptr(), schema);
-        let queue = pg_sys::get_namespace_oid(c"queue".as_ptr(), false);
-        let job = pg_sys::get_namespace_oid(c"job".as_ptr(), false);
-        let tables = [
-            table(schema, c"route"),
-            table(schema, c"handler"),
-            table(schema, c"guarded"),
-            table(schema, c"error_page"),
-            table(schema, c"cookie_key"),
-            table(schema, c"listener"),
-            table(queue, c"listener"),
-            table(job, c"kind"),
-            table(job, c"kind_queue"),
-            table(job, c"home"),
-        ];
+        let tables = watched_tables(schema);
         let types = Types::look_up(schema);
         let read = pgrx::Spi::connect(|client| -> Result<_, pgrx::spi::Error> {
             let mut registrations = routes(client)?;
@@ -213,18 +202,43 @@ unsafe fn read(along: Along<'_>) -> Result<Configuration, NoTable> {
             registrations.extend(handlers(client)?);
             let guards = guards(client)?;
             let secret = secret(client)?;
+            let files = static_files::mounts(client)?;
             along(client)?;
-            Ok((registrations, count, guards, secret))
+            Ok((registrations, count, guards, secret, files))
         });
         pg_sys::SetUserIdAndSecContext(user, context);
         pg_sys::PopActiveSnapshot();
         settings_in_force::leave_safe_path(path);
         match read {
-            Ok((registrations, routes, guards, secret)) => {
-                Ok(Configuration { types, secret, tables, registrations, routes, guards })
+            Ok((registrations, routes, guards, secret, files)) => {
+                Ok(Configuration { types, secret, tables, registrations, routes, guards, files })
             }
             Err(error) => pgrx::error!("cannot read howdah's configuration: {error}"),
         }
+    }
+}
+
+/// The tables whose changes change the configuration.
+unsafe fn watched_tables(http: Oid) -> [Oid; invalidations::TABLES_WATCHED] {
+    // SAFETY: look-ups inside a transaction; the schemas are the extension's.
+    unsafe {
+        let table = |schema, name: &std::ffi::CStr| pg_sys::get_relname_relid(name.as_ptr(), schema);
+        let queue = pg_sys::get_namespace_oid(c"queue".as_ptr(), false);
+        let job = pg_sys::get_namespace_oid(c"job".as_ptr(), false);
+        [
+            table(http, c"route"),
+            table(http, c"handler"),
+            table(http, c"guarded"),
+            table(http, c"error_page"),
+            table(http, c"file_prefix"),
+            table(http, c"static_tree"),
+            table(http, c"cookie_key"),
+            table(http, c"listener"),
+            table(queue, c"listener"),
+            table(job, c"kind"),
+            table(job, c"kind_queue"),
+            table(job, c"home"),
+        ]
     }
 }
 

@@ -48,6 +48,11 @@ impl Job<'_, '_> {
             }
             // SAFETY: by contract.
             Way::Handlers(allow) => unsafe {
+                if allow.is_none()
+                    && let Some(status) = self.answer_by_file(routes)?
+                {
+                    return Ok(status);
+                }
                 self.answer_by_handlers(&mut endpoints[handlers], allow, tried)
             },
         }

@@ -18,7 +18,7 @@ pub const LOCK_TIMEOUT: &CStr = c"20ms";
 /// Time before it is tried again.
 pub const PAUSE: Duration = Duration::from_millis(200);
 /// Configuration tables.
-pub const TABLES_WATCHED: usize = 10;
+pub const TABLES_WATCHED: usize = 12;
 
 thread_local! {
     /// Grows with every change of a relation, function, type, schema, cast, role or role membership.

@@ -104,6 +104,7 @@ integers! {
     MAX_RESPONSES = "howdah.max_responses\0", 256 * MIB, MIB, i32::MAX, Sighup, BYTE, "Memory of a gateway for all responses that it holds; more is answered with 503.\0";
     MAX_REMEMBERED = "howdah.max_remembered\0", 8 * MIB, 0, i32::MAX, Sighup, BYTE, "Memory of a gateway for entity tags, by which requests are answered with 304 without running anything; 0 remembers none.\0";
     MAX_CACHED = "howdah.max_cached\0", 64 * MIB, 0, i32::MAX, Sighup, BYTE, "Memory of a gateway for answers that it keeps, of routes for which http.cache was called; 0 keeps none.\0";
+    MAX_FILES = "howdah.max_files\0", 64 * MIB, 0, i32::MAX, Sighup, BYTE, "Memory of a gateway for static files; what has no room there is read anew when it is asked for.\0";
     MAX_PLANS = "howdah.max_plans\0", 128 * MIB, MIB, i32::MAX, Sighup, BYTE, "Memory of a gateway or an executor for plans of routes; beyond it those that were used least lately are made anew when they are asked for.\0";
     MAX_WAITING = "howdah.max_waiting\0", 128 * MIB, MIB, i32::MAX, Sighup, BYTE, "Memory of a gateway for requests that wait for an executor, for those that wait for rows and for those of the inline lane, each; more is answered with 503.\0";
     MAX_RESPONSE = "howdah.max_response\0", 32 * MIB, 1 << 10, 1 << 30, Sighup, BYTE, "Largest response; more is an error.\0";

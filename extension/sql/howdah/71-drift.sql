@@ -24,6 +24,8 @@ as $body$
       select md5(concat_ws(' ', g.function, g.role, g.search_path)) from http.guarded g where g.prefix = registration.names[1])
     when registration.type = 'error pages' then (
       select md5(p.owner) from http.error_prefix p where p.prefix = registration.names[1])
+    when registration.type = 'files' then (
+      select md5(concat_ws(' ', p.owner, p.folder, p.fallback is null, p.fallback)) from http.file_prefix p where p.prefix = registration.names[1])
     when registration.type = 'job' then (
       select md5(concat_ws(
         ' ', k.function, k.role, k.search_path, k.attempts, k.backoff, k.longest_backoff, k.timeout is null, k.timeout,
@@ -48,7 +50,7 @@ as $body$
   code as materialized (
     select row_number() over () as id, o as noted, o.is_stale, a.classid as class, a.objid as number, o.names[1] as schema_name
     from deploy.object o cross join lateral deploy.address(o.type, o.names, o.arguments) a
-    where o.application = described.application and o.type not in ('route', 'page', 'handler', 'guard', 'error pages', 'job', 'schedule')),
+    where o.application = described.application and o.type not in ('route', 'page', 'handler', 'guard', 'error pages', 'files', 'job', 'schedule')),
   now as materialized (
     select d.*, true as is_own from app cross join lateral deploy.describe(app.schema_name) d
     union all
@@ -76,7 +78,7 @@ as $body$
   from code c left join digest d on d.id = c.id
   union all
   select o, null, deploy.registration(o.type, o.names)
-  from deploy.object o where o.application = described.application and o.type in ('route', 'page', 'handler', 'guard', 'error pages', 'job', 'schedule')
+  from deploy.object o where o.application = described.application and o.type in ('route', 'page', 'handler', 'guard', 'error pages', 'files', 'job', 'schedule')
   union all
   select null, s.object, case when length(t.definition) < 200 then t.definition else md5(t.definition) end
   from shape s
@@ -94,7 +96,7 @@ language sql immutable
 set search_path = pg_catalog, pg_temp
 as $body$
   select coalesce((object).definition is not null and not (object).is_stale and (now is null or now <> (object).definition
-    and ((object).type in ('route', 'page', 'handler', 'guard', 'error pages', 'job', 'schedule') or split_part(now, ':', 1) = split_part((object).definition, ':', 1))), false)
+    and ((object).type in ('route', 'page', 'handler', 'guard', 'error pages', 'files', 'job', 'schedule') or split_part(now, ':', 1) = split_part((object).definition, ':', 1))), false)
 $body$;
 comment on function deploy.is_drifted(deploy.object, text) is
   'Whether an object is not as it was noted; in other words the same may be told otherwise, so that nothing is compared';
@@ -103,7 +105,7 @@ create function deploy.label(object deploy.object) returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $body$
-  select (object).type || ' ' || array_to_string((object).names, case when (object).type in ('route', 'page', 'handler', 'guard', 'error pages', 'job', 'schedule') then ' ' else '.' end)
+  select (object).type || ' ' || array_to_string((object).names, case when (object).type in ('route', 'page', 'handler', 'guard', 'error pages', 'files', 'job', 'schedule') then ' ' else '.' end)
     || case when (object).type in ('function', 'procedure', 'aggregate') then '(' || array_to_string((object).arguments, ',') || ')' else '' end
 $body$;
 comment on function deploy.label(deploy.object) is 'An object, for people';
@@ -193,6 +195,8 @@ as $body$
       where g.owner = pg_get_userbyid(app.owner::oid) or starts_with(g.function, quote_ident(app.schema_name) || '.')
       union all
       select 'error pages', array[p.prefix] from http.error_prefix p where p.owner = pg_get_userbyid(app.owner::oid)
+      union all
+      select 'files', array[p.prefix] from http.file_prefix p where p.owner = pg_get_userbyid(app.owner::oid) and not p.is_default
       union all
       select 'job', array[k.name] from job.kind k where k.owner = app.owner
       union all

@@ -73,7 +73,7 @@ begin
   insert into deploy.object (application, path, type, names, arguments)
   select adopt.application, o.path, o.type, o.names, o.arguments
   from json_to_recordset(adopt.objects) o (path text, type text, names text[], arguments text[])
-  where o.type not in ('route', 'page', 'handler', 'guard', 'error pages', 'job', 'schedule') and (deploy.address(o.type, o.names, o.arguments)).objid is not null;
+  where o.type not in ('route', 'page', 'handler', 'guard', 'error pages', 'files', 'job', 'schedule') and (deploy.address(o.type, o.names, o.arguments)).objid is not null;
 end
 $body$;
 comment on function deploy.adopt(text, json, json) is

@@ -10,6 +10,8 @@ select 'guard', array[g.prefix], g.owner::text, g.role::text from http.guarded g
 union all
 select 'error pages', array[p.prefix], p.owner, null from http.error_prefix p
 union all
+select 'files', array[p.prefix], p.owner, null from http.file_prefix p where not p.is_default
+union all
 select 'schedule', array[s.name], pg_catalog.pg_get_userbyid(s.owner)::text, null from job.timetable s
 union all
 select 'job', array[k.name], pg_catalog.pg_get_userbyid(k.owner)::text, k.role::text from job.kind k;
@@ -57,6 +59,8 @@ begin
       delete from http.guarded g where g.prefix = unregister.names[1];
     when 'error pages' then
       delete from http.error_prefix p where p.prefix = unregister.names[1];
+    when 'files' then
+      delete from http.file_prefix p where p.prefix = unregister.names[1];
     when 'schedule' then
       delete from job.timetable s where s.name = unregister.names[1];
     when 'job' then
@@ -93,7 +97,7 @@ begin
       select from deploy.object again
       where again.application = unregister_gone.application and again.type = n.type and again.names = n.names and not again.is_stale)
     -- A kind last: with it go its schedules.
-    order by array_position(array['route', 'page', 'handler', 'guard', 'error pages', 'schedule', 'job'], g.type), g.names
+    order by array_position(array['route', 'page', 'handler', 'guard', 'error pages', 'files', 'schedule', 'job'], g.type), g.names
   loop
     perform deploy.unregister(gone.type, gone.names, false);
     return next gone.label;
@@ -109,12 +113,14 @@ set search_path = pg_catalog, pg_temp
 as $body$
   delete from http.error_page e using deploy.application a
   where a.name = unregister_all.application and e.owner = pg_get_userbyid(a.owner);
+  delete from http.file_prefix p using deploy.application a
+  where a.name = unregister_all.application and p.owner = pg_get_userbyid(a.owner);
   select deploy.unregister(g.type, g.names, true)
   from (
     select r.type, r.names
     from deploy.registered r join deploy.application a on r.owner = pg_get_userbyid(a.owner)
     where a.name = unregister_all.application
-    order by array_position(array['route', 'page', 'handler', 'guard', 'error pages', 'schedule', 'job'], r.type)) g
+    order by array_position(array['route', 'page', 'handler', 'guard', 'error pages', 'files', 'schedule', 'job'], r.type)) g
 $body$;
 comment on function deploy.unregister_all(text) is 'Takes back all that the owner of an application has registered, with its jobs';
 

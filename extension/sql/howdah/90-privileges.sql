@@ -43,7 +43,7 @@ grant select on queue.queue, queue.permission, queue.dead_letters, deploy.applic
   job.failures, job.dead_jobs, job.schedules
 to public;
 grant select on
-  http.route, http.handler, http.guarded, http.error_prefix, http.error_page, http.listener, http.listeners, http.certificates,
+  http.route, http.handler, http.guarded, http.error_prefix, http.error_page, http.file_prefix, http.static_file, http.static_tree, http.listener, http.listeners, http.certificates,
   http.workers, http.refusals, http.log, http.databases, http.stats, http.sizes,
   queue.listener, queue.listeners, queue.connections,
   deploy.application, deploy.deployment, deploy.file, deploy.migration, deploy.object, deploy.shape,

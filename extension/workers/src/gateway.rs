@@ -7,12 +7,12 @@
 //!   taking turns by [`dispatch::FairTurns`];
 //! - in an executor otherwise: [`flights`] are those under way through the exchange.
 //!
-//! Lines of JSON come as [`buckets`], which executors of their own lane write; [`accounts`] tells the views of them.
+//! [`dispatching`] decides that. Lines of JSON come as [`buckets`], which executors of their own lane write; [`accounts`] tells the views of them.
 //! A gateway that keeps too much memory ([`kept_memory`]) has another take its place.
 //! A request whose answer waits for rows of a queue is [parked](dispatch::Parked) meanwhile; one for which
 //! the exchange has no room [waits](dispatch::Waiting). What is answered without running anything is counted by [`refusals`].
 //! [`listeners`] binds what the tables say ([`configured`]), and [`leaving`] gives it up. [`certificates`] has what they speak TLS with, [`shown`] tells it to
-//! sessions, and [`handshakes`] tells the log what goes wrong. What is [`remembered`] is answered by [`knowing`] it. What comes by a listener that only sends clients to https is answered by
+//! sessions, and [`handshakes`] tells the log what goes wrong. What is [`remembered`] is answered by [`knowing`] it, [`static_files`] by [`file_answers`]. What comes by a listener that only sends clients to https is answered by
 //! [`redirecting`]. Between two turns PostgreSQL gets its due: interrupts, barriers, invalidations, statistics.
 
 mod accounts;
@@ -22,6 +22,8 @@ mod budget;
 pub mod certificates;
 mod configured;
 mod deadline;
+mod dispatching;
+mod file_answers;
 mod flights;
 mod followers;
 mod handshakes;
@@ -36,6 +38,7 @@ mod refusals;
 mod remembered;
 mod shared_transaction;
 pub mod shown;
+mod static_files;
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -44,18 +47,14 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::{Duration, Instant};
 
 use ::error_pages::ErrorPages;
-use ::gateway::{Arrived, Server, Ticket};
-use dispatch::Waiter;
-use exchange::NO_GATE;
-use message::Request;
+use ::gateway::{Server, Ticket};
 use pg::entry::{exported, unfailing_callback};
 use pg::guard::{Report, attempt};
 use pg::log_line;
 use pgrx::pg_sys;
 use pgrx::spi::SpiClient;
-use problem::Problem;
 use request::table::NoTable;
-use request::{Runner, Way, admission, error_pages, proxies};
+use request::{Runner, admission, error_pages, proxies};
 use session::at_rest::{self, AtRest};
 use session::{log_rate, stored_settings};
 use shared::databases::LineKind;
@@ -72,8 +71,7 @@ use inline::Inline;
 use kept_memory::KeptMemory;
 use leaving::Leaving;
 use listeners::Listeners;
-use refusals::Refused;
-use remembered::Known;
+use static_files::StaticFiles;
 
 thread_local! {
     /// This process's end of the exchange, for the callback of its end. Leaked: the process ends with it.
@@ -124,6 +122,7 @@ fn run(worker: &Worker) {
         kept_memory: KeptMemory::new(),
         listeners: Listeners::new(worker),
         configured: Configured::default(),
+        static_files: StaticFiles::new(),
         certificates: Certificates::new(worker),
         buckets: Buckets::default(),
         accounts: Accounts::new(worker),
@@ -157,6 +156,7 @@ struct Gateway<'w> {
     listeners: Listeners,
     /// What SQL asks to listen on, as last read.
     configured: Configured,
+    static_files: StaticFiles,
     certificates: Certificates,
     buckets: Buckets,
     accounts: Accounts,
@@ -213,6 +213,7 @@ impl Gateway<'_> {
         self.flights.deliver(&mut self.server);
         self.follow_up();
         self.take_arrived();
+        self.send_parts();
         self.buckets.send(&mut self.flights, &mut self.server);
         self.flights.flush();
         let (inline, runner, server, flights) =
@@ -232,7 +233,7 @@ impl Gateway<'_> {
     }
 
     fn timeout(&self) -> Duration {
-        if !self.inline.is_empty() || !self.gone.is_empty() {
+        if !self.inline.is_empty() || !self.gone.is_empty() || self.static_files.is_due {
             Duration::ZERO
         } else if self.is_busy() {
             BUSY_TICK
@@ -248,6 +249,7 @@ impl Gateway<'_> {
             || self.flights.any()
             || self.flights.remembered.followers.any()
             || self.buckets.any()
+            || self.static_files.any()
             || self.accounts.are_late()
             || self.listeners.retry_soon()
             || self.leaving.has_begun()
@@ -299,6 +301,7 @@ impl Gateway<'_> {
         proxies::reload();
         self.runner.settings_changed();
         self.flights.remembered.clear();
+        self.static_files.limit();
         self.server.set_limits(limits::in_force());
         self.server.set_built_in_error_pages(settings::BUILT_IN_ERROR_PAGES.get());
         self.certificates.look(true);
@@ -307,9 +310,12 @@ impl Gateway<'_> {
 
     /// Follows the configuration. While somebody holds a lock on its tables, the gateway goes on with what it knows.
     fn refresh(&mut self) {
-        let (mut configured, mut pages) = (Configured::default(), ErrorPages::default());
+        let (mut configured, mut pages, mut files) =
+            (Configured::default(), ErrorPages::default(), Vec::new());
+        let static_files = &self.static_files;
         let mut along = |client: &SpiClient<'_>| {
             (configured, pages) = (Configured::read(client)?, error_pages::read(client)?);
+            files = static_files.read(client)?;
             Ok(())
         };
         // SAFETY: on the main thread, outside a transaction.
@@ -320,6 +326,7 @@ impl Gateway<'_> {
                 // SAFETY: as above.
                 unsafe { stored_settings::learn(roles) };
                 self.configured = configured;
+                self.static_files.take(files);
                 self.server.set_error_pages(pages);
                 self.flights.remembered.clear();
                 self.tell_of_jobs();
@@ -385,93 +392,6 @@ impl Gateway<'_> {
         }
     }
 
-    fn take_arrived(&mut self) {
-        let arrived: Vec<Arrived> = self.server.arrived().collect();
-        if arrived.is_empty() {
-            return;
-        }
-        let now = Instant::now();
-        for arrived in arrived {
-            self.dispatch(arrived, now);
-        }
-    }
-
-    /// Decides where a request runs, or answers what needs no running.
-    fn dispatch(&mut self, arrived: Arrived, now: Instant) {
-        let Ok(request) = Request::parse(&arrived.request) else {
-            return self.flights.refuse_unreadable(arrived.ticket, &mut self.server);
-        };
-        let refused = Refused { ticket: arrived.ticket, id: request.id(), gate: NO_GATE };
-        if self.listeners.redirects(arrived.listener) {
-            return self.redirect(&request, refused);
-        }
-        let Some(table) = self.runner.table() else {
-            let problem = Problem::new(503, "the routes have not been read yet");
-            return self.flights.refusals.answer(&mut self.server, refused, &problem);
-        };
-        let is_guarded = table.is_guarded(request.path());
-        let endpoints = match table.routes.way(&request) {
-            // Strangers do not learn what is there.
-            Way::Options(_) | Way::Handlers(_) if is_guarded => None,
-            Way::BadPath(reason) => {
-                let problem = Problem::new(400, reason);
-                log_unrun(&request, problem.status);
-                return self.flights.refusals.answer(&mut self.server, refused, &problem);
-            }
-            Way::Options(allow) => {
-                log_unrun(&request, 204);
-                self.server.reply(arrived.ticket, refusals::options(allow));
-                return;
-            }
-            Way::Handlers(allow) if table.handlers.is_empty() => {
-                let problem = request::nothing_answers(&request, allow);
-                log_unrun(&request, problem.status);
-                return self.flights.refusals.answer(&mut self.server, refused, &problem);
-            }
-            Way::Route(place, _) => Some(place..place + 1),
-            Way::Handlers(_) => Some(table.handlers.clone()),
-        };
-        let Some(endpoints) = endpoints else {
-            return self.flights.submit(arrived, None, &mut self.server);
-        };
-        let gate = self.runner.number(endpoints.start);
-        let size = arrived.request.len();
-        let known = self.look(&request, (arrived.ticket, size), endpoints.start, gate, now);
-        match known {
-            Known::Answer(given) => {
-                let refused = Refused { gate: gate.unwrap_or(NO_GATE), ..refused };
-                return self.answer(&request, refused, given, now);
-            }
-            Known::Follow => return self.flights.remembered.follow(arrived, now),
-            Known::Ask | Known::Run => {}
-        }
-        let runs_here = !matches!(known, Known::Ask) && !is_guarded && !self.kept_memory.is_too_much();
-        if !(runs_here && self.inline.may_run(&mut self.runner, endpoints.clone(), &request, size)) {
-            self.flights.submit(arrived, gate, &mut self.server);
-        } else if self.inline.has_room(arrived.request.len(), budget::memory_to_wait()) {
-            // SAFETY: parsed above.
-            unsafe { self.inline.push(arrived, endpoints.start, now) };
-        } else {
-            let gate = gate.unwrap_or(NO_GATE);
-            let request = Waiter { arrived, gate, since: now, waited: None };
-            self.flights.refuse_to_wait(&request, &mut self.server);
-        }
-    }
-
-    /// Answers what has come by a listener that sends clients to https.
-    fn redirect(&mut self, request: &Request<'_>, refused: Refused<'_>) {
-        match redirecting::answer(request, &self.certificates) {
-            Ok((status, response)) => {
-                log_unrun(request, status);
-                self.server.reply(refused.ticket, response);
-            }
-            Err(problem) => {
-                log_unrun(request, problem.status);
-                self.flights.refusals.answer(&mut self.server, refused, &problem);
-            }
-        }
-    }
-
     /// What is due once in a while.
     fn tick(&mut self) {
         self.flights.nudge();
@@ -504,13 +424,6 @@ impl Gateway<'_> {
         self.leaving.go_on(self.worker, &self.listeners, &mut self.server);
     }
 
-    /// Decides anew where those requests run that wait to run here.
-    fn dispatch_again(&mut self) {
-        for (arrived, since) in self.inline.take_waiting() {
-            self.dispatch(arrived, since);
-        }
-    }
-
     /// Writes down what came in, and says whether there need be executors for it.
     fn keep_accounts(&mut self) {
         let Some(open) = self.accounts.keep(&self.listeners, &self.server) else { return };
@@ -519,9 +432,4 @@ impl Gateway<'_> {
             shared().nudge_supervisor();
         }
     }
-}
-
-/// Logs a request that is answered without running, where all are logged.
-fn log_unrun(request: &Request<'_>, status: u16) {
-    request::log_request(request, status, Duration::ZERO, Duration::ZERO);
 }

@@ -8,11 +8,12 @@ use message::Request;
 use problem::Problem;
 use shared::shared;
 
+use super::Gateway;
 use super::budget::NO_ROOM;
+use super::dispatching::log_unrun;
 use super::inline::is_short;
 use super::refusals::Refused;
 use super::remembered::{Given, Known};
-use super::{Gateway, log_unrun};
 
 impl Gateway<'_> {
     /// What is known of a request for the endpoint at this place.

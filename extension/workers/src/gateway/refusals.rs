@@ -140,6 +140,7 @@ impl Refusals {
 }
 
 /// A request that is answered here.
+#[derive(Clone, Copy)]
 pub(crate) struct Refused<'a> {
     pub ticket: Ticket,
     pub id: &'a str,

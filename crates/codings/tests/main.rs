@@ -1,0 +1,79 @@
+//! Packing and unpacking, and bytes that nobody has packed.
+
+use std::time::Duration;
+
+use codings::{Coding, Level, Unpacked, pack, unpack};
+use hunt::Hunt;
+
+#[test]
+fn what_was_packed_comes_back_and_the_same_becomes_the_same() {
+    let text = "the quick brown fox ".repeat(5_000);
+    for bytes in [&b""[..], b"a", text.as_bytes(), &[0; 70_000]] {
+        for coding in Coding::ALL {
+            for level in [Level::Quick, Level::Small] {
+                let packed = pack(coding, level, bytes).unwrap();
+                assert_eq!(packed, pack(coding, level, bytes).unwrap(), "{coding:?}");
+                let back = unpack(coding, &packed, bytes.len()).unwrap();
+                assert_eq!(back, Unpacked::Whole(bytes.to_vec()), "{coding:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_more_is_unpacked_than_the_bound() {
+    let zeros = vec![0; 64 << 20];
+    for coding in Coding::ALL {
+        let packed = pack(coding, Level::Quick, &zeros).unwrap();
+        assert!(packed.len() < 1 << 20, "{coding:?}: {}", packed.len());
+        assert_eq!(unpack(coding, &packed, zeros.len() - 1).unwrap(), Unpacked::TooLong, "{coding:?}");
+        assert_eq!(unpack(coding, &packed, 0).unwrap(), Unpacked::TooLong, "{coding:?}");
+    }
+}
+
+#[test]
+fn what_is_cut_short_is_wrong() {
+    let bytes = "abc".repeat(1000);
+    for coding in Coding::ALL {
+        let packed = pack(coding, Level::Small, bytes.as_bytes()).unwrap();
+        for end in 0..packed.len() {
+            let cut = unpack(coding, &packed[..end], bytes.len());
+            assert!(
+                !matches!(cut, Ok(Unpacked::Whole(ref back)) if back == bytes.as_bytes()),
+                "{coding:?}: {end}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_stands_behind_the_end_is_wrong() {
+    for coding in Coding::ALL {
+        let mut packed = pack(coding, Level::Small, b"abc").unwrap();
+        packed.extend_from_slice(b"<script>");
+        assert!(unpack(coding, &packed, 100).is_err(), "{coding:?}");
+    }
+}
+
+mod hunts {
+    use super::*;
+
+    /// Hostile bytes cost an error, or what is within the bound.
+    #[test]
+    fn damaged_bytes_end_within_the_bound() {
+        const BOUND: usize = 100_000;
+        let mut hunt = Hunt::begin("damaged codings", Duration::from_millis(500));
+        while let Some(mut random) = hunt.next_round() {
+            let text: Vec<u8> = (0..random.usize(..3000)).map(|_| random.u8(b'a'..b'f')).collect();
+            let coding = Coding::ALL[random.usize(..3)];
+            let mut packed = pack(coding, Level::Quick, &text).unwrap();
+            for _ in 0..random.usize(1..4) {
+                let place = random.usize(..packed.len());
+                packed[place] ^= 1 << random.u8(..8);
+            }
+            if let Ok(Unpacked::Whole(bytes)) = unpack(coding, &packed, BOUND) {
+                assert!(bytes.len() <= BOUND);
+            }
+        }
+    }
+}

@@ -1,0 +1,536 @@
+//! Files of `static/`: deployed, answered, replaced and brought back, beside what nginx answers with the same files.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command};
+
+use howdah_tests::application::{Application, text};
+use howdah_tests::{Connection, Platform, Reply, free_port, wait_for};
+
+const SHEET: (&str, &str) =
+    ("static/css/app.css", "@import 'more.css';\nbody { background: url(../img/a.svg) url(../gone.png) }\n");
+const MORE: (&str, &str) = ("static/css/more.css", "p { color: red }\n");
+const PICTURE: (&str, &str) = ("static/img/a.svg", "<svg xmlns='http://www.w3.org/2000/svg'/>\n");
+const ROBOTS: (&str, &str) = ("static/root/robots.txt", "User-agent: *\n");
+const DOCS: (&str, &str) = ("static/docs/index.html", "<!doctype html><title>Docs</title>\n");
+const ROUTES: (&str, &str) = ("routes.sql", "select http.route('GET', '/here', 'here');\n");
+const HERE: (&str, &str) =
+    ("functions/here.sql", "create function here() returns text language sql stable return 'here';\n");
+
+/// Text of so many bytes that becomes fewer.
+fn long(bytes: usize) -> String {
+    "all work and no play makes jack a dull boy, he said. ".chars().cycle().take(bytes).collect()
+}
+
+fn shop() -> Application {
+    let shop = Application::of(&[SHEET, MORE, PICTURE, ROBOTS, DOCS, ROUTES, HERE]);
+    shop.write("static/long.js", &long(20_000));
+    shop
+}
+
+fn ask(platform: &Platform, method: &str, path: &str, headers: &[(&str, &str)]) -> Reply {
+    platform.connect().request(method, path, headers, b"")
+}
+
+/// The name of a file with the digest of what it has now.
+fn hashed(shop: &Application, name: &str) -> String {
+    let digest =
+        shop.value(&format!("select digest from http.static_file where name = '{name}' and until is null"));
+    files::hashed::hashed(name, &digest)
+}
+
+#[test]
+fn files_are_deployed_named_and_answered() {
+    let shop = shop();
+    let told = shop.ok("deploy");
+    assert!(told.contains("static/  6 files: 6 new, 0 changed, 0 gone"), "{told}");
+    assert!(told.contains("warning: static/css/app.css:2: there is no file static/gone.png"), "{told}");
+    let platform = &shop.platform;
+    wait_for("the files", || platform.get("/static/css/app.css").status == 200);
+    let sheet = platform.get("/static/css/app.css");
+    let (more, picture) = (hashed(&shop, "css/more.css"), hashed(&shop, "img/a.svg"));
+    let more_name = more.trim_start_matches("css/");
+    assert_eq!(
+        sheet.text(),
+        format!("@import '{more_name}';\nbody {{ background: url(../{picture}) url(../gone.png) }}\n")
+    );
+    assert_eq!(sheet.header("cache-control"), Some("no-cache"));
+    assert_eq!(sheet.header("content-type"), Some("text/css; charset=utf-8"));
+    assert_eq!(sheet.header("x-content-type-options"), Some("nosniff"));
+    let for_ever = platform.get(&format!("/static/{picture}"));
+    assert_eq!((for_ever.status, for_ever.text()), (200, PICTURE.1.to_owned()));
+    assert_eq!(for_ever.header("cache-control"), Some("public, max-age=31536000, immutable"));
+    let made_up = platform.get("/static/img/a.0123456789ab.svg");
+    assert_eq!((made_up.status, made_up.header("cache-control")), (404, Some("no-store")));
+    assert_eq!(platform.get("/robots.txt").text(), ROBOTS.1);
+    assert_eq!(platform.get("/here").text(), "here");
+    let folder = ask(platform, "GET", "/static/docs?a=b", &[]);
+    assert_eq!((folder.status, folder.header("location")), (308, Some("/static/docs/?a=b")));
+    assert_eq!(platform.get("/static/docs/").text(), DOCS.1);
+    let refused = ask(platform, "POST", "/static/long.js", &[]);
+    assert_eq!((refused.status, refused.header("allow")), (405, Some("GET, HEAD, OPTIONS")));
+    assert_eq!(ask(platform, "OPTIONS", "/static/long.js", &[]).status, 204);
+    // The same again sends and changes nothing.
+    shop.write("functions/more.sql", "create function more() returns text language sql return 'more';\n");
+    let told = shop.ok("deploy");
+    assert!(!told.contains("sent ") && !told.contains("static/"), "{told}");
+    let explained = shop.value("select encode(r.body, 'escape') from http.call('GET', '/robots.txt') r");
+    assert_eq!(explained, ROBOTS.1);
+}
+
+#[test]
+fn codings_are_made_by_the_command_and_chosen_by_the_client() {
+    let shop = shop();
+    shop.ok("deploy");
+    let platform = &shop.platform;
+    wait_for("the files", || platform.get("/static/long.js").status == 200);
+    let plain = platform.get("/static/long.js");
+    assert_eq!((plain.body.len(), plain.header("content-encoding")), (20_000, None));
+    assert_eq!(plain.all_headers("vary"), ["accept-encoding"]);
+    for (accepted, coding) in [
+        ("gzip", Some("gzip")),
+        ("br", Some("br")),
+        ("zstd", Some("zstd")),
+        ("gzip, deflate, br, zstd", Some("br")),
+        ("br;q=0, gzip", Some("gzip")),
+        ("identity", None),
+        ("deflate", None),
+    ] {
+        let reply = ask(platform, "GET", "/static/long.js", &[("accept-encoding", accepted)]);
+        assert_eq!(reply.header("content-encoding"), coding, "{accepted}");
+        if let Some(coding) = coding {
+            let coding = codings::Coding::of(coding.as_bytes()).unwrap();
+            let back = codings::unpack(coding, &reply.body, 20_000).unwrap();
+            assert_eq!(back, codings::Unpacked::Whole(plain.body.clone()), "{accepted}");
+            assert_ne!(reply.header("etag"), plain.header("etag"));
+            // A file that was seen in one coding is not sent again in another.
+            let tag = reply.header("etag").unwrap();
+            let again = ask(platform, "GET", "/static/long.js", &[("if-none-match", tag)]);
+            assert_eq!((again.status, again.body.len()), (304, 0), "{accepted}");
+        }
+    }
+    let small = ask(platform, "GET", "/robots.txt", &[("accept-encoding", "br, gzip")]);
+    assert_eq!((small.header("content-encoding"), small.header("vary")), (None, None));
+    let part = [("accept-encoding", "br"), ("range", "bytes=10-19")];
+    let part = ask(platform, "GET", "/static/long.js", &part);
+    assert_eq!((part.status, part.header("content-encoding")), (206, None));
+    assert_eq!(part.body, plain.body[10..20]);
+    let head = ask(platform, "HEAD", "/static/long.js", &[("accept-encoding", "br")]);
+    assert_eq!((head.status, head.header("content-encoding"), head.body.len()), (200, Some("br"), 0));
+}
+
+#[test]
+fn what_a_deployment_has_replaced_answers_by_its_hashed_name_and_comes_back_by_a_rollback() {
+    let shop = shop();
+    shop.ok("deploy");
+    let platform = &shop.platform;
+    wait_for("the files", || platform.get("/static/long.js").status == 200);
+    let first = hashed(&shop, "long.js");
+    let mut seen = vec![first.clone()];
+    for number in 0..3 {
+        shop.write("static/long.js", &format!("{number} {}", long(5000)));
+        let told = shop.ok("deploy");
+        assert!(told.contains("0 new, 1 changed, 0 gone"), "{told}");
+        seen.push(hashed(&shop, "long.js"));
+    }
+    shop.remove("static/long.js");
+    assert!(shop.ok("deploy").contains("0 new, 0 changed, 1 gone"));
+    wait_for("that it is gone", || platform.get("/static/long.js").status == 404);
+    for name in &seen {
+        let reply = platform.get(&format!("/static/{name}"));
+        assert_eq!(reply.status, 200, "{name}");
+        assert_eq!(reply.header("cache-control"), Some("public, max-age=31536000, immutable"));
+    }
+    shop.ok("rollback");
+    wait_for("that it is back", || platform.get("/static/long.js").status == 200);
+    assert!(platform.get("/static/long.js").text().starts_with("2 all work"));
+    // A month later the first is gone, with its bytes.
+    platform.sql("update http.static_file set until = until - interval '31 days' where until is not null");
+    platform.sql("update http.static_content set sent_at = sent_at - interval '2 days'");
+    shop.write("static/new.txt", "new\n");
+    shop.ok("deploy");
+    wait_for("that the old is gone", || platform.get(&format!("/static/{first}")).status == 404);
+    assert_eq!(platform.get("/static/css/app.css").status, 200);
+    let left = "select count(*)::text from http.static_content c where not exists (select from http.static_file f where f.digest = c.digest)";
+    assert_eq!(shop.value(left), "0");
+    // Without any the folder is no file of the deployment, and nothing answers.
+    fs::remove_dir_all(shop.folder.path().join("static")).unwrap();
+    shop.ok("deploy");
+    wait_for("that all are gone", || platform.get("/static/css/app.css").status == 404);
+    assert_eq!(shop.value("select count(*)::text from http.file_prefix"), "0");
+}
+
+#[test]
+fn a_fresh_database_answers_as_one_that_was_deployed_step_by_step() {
+    let shop = shop();
+    shop.ok("deploy");
+    shop.write("static/css/more.css", "p { color: blue }\n");
+    shop.ok("deploy");
+    shop.write("routes.sql", "select http.route('GET', '/here', 'here'), http.files('/assets', 'css');\n");
+    shop.ok("deploy");
+    let fresh = shop.fresh();
+    let files = "select string_agg(concat_ws(' ', name, digest, size), E'\\n' order by name) from http.static_file where until is null";
+    let places = "select string_agg(concat_ws(' ', prefix, owner, folder, fallback, is_default), E'\\n' order by prefix) from http.file_prefix";
+    for query in [files, places] {
+        assert_eq!(shop.value(query), fresh.value(query), "{query}");
+    }
+    for platform in [&shop.platform, &fresh.platform] {
+        wait_for("the files", || platform.get("/assets/app.css").status == 200);
+        assert_eq!(platform.get("/static/css/app.css").status, 404, "it says where they answer");
+    }
+    assert_eq!(
+        shop.platform.get("/assets/app.css").header("etag"),
+        fresh.platform.get("/assets/app.css").header("etag")
+    );
+    // Without it they answer where they did.
+    shop.write("routes.sql", ROUTES.1);
+    shop.write("static/new.txt", "new\n");
+    shop.ok("deploy");
+    wait_for("the usual place", || shop.platform.get("/static/css/app.css").status == 200);
+    assert_eq!(shop.platform.get("/assets/app.css").status, 404);
+    assert!(shop.value("select count(*)::text from deploy.drift('shop')") == "0");
+}
+
+#[test]
+fn a_browser_that_goes_to_a_page_which_is_none_gets_the_fallback() {
+    let shop = shop();
+    shop.write("static/app/index.html", "<!doctype html><title>App</title>\n");
+    shop.write("static/app/app.js", "1\n");
+    shop.write(
+        "routes.sql",
+        "select http.route('GET', '/here', 'here'), http.files('/static'), http.files('/', 'app', fallback => 'index.html');\n",
+    );
+    shop.ok("deploy");
+    let platform = &shop.platform;
+    wait_for("the files", || platform.get("/app.js").status == 200);
+    let goes = [("sec-fetch-mode", "navigate"), ("accept", "text/html,*/*;q=0.8")];
+    let old = [("accept", "text/html,*/*;q=0.8")];
+    let script = [("sec-fetch-mode", "no-cors"), ("accept", "*/*")];
+    for (method, path, headers, status, is_app) in [
+        ("GET", "/", &goes[..], 200, true),
+        ("GET", "/orders/7", &goes, 200, true),
+        ("GET", "/user/john.doe", &goes, 200, true),
+        ("GET", "/orders/7", &old, 200, true),
+        ("HEAD", "/orders/7", &goes, 200, false),
+        ("GET", "/orders/7", &script, 404, false),
+        ("GET", "/orders/7", &[], 404, false),
+        ("GET", "/missing.js", &script, 404, false),
+        ("POST", "/orders/7", &goes, 404, false),
+        ("GET", "/static/missing", &goes, 404, false),
+        ("POST", "/here", &goes, 405, false),
+        ("GET", "/here", &goes, 200, false),
+    ] {
+        let reply = ask(platform, method, path, headers);
+        assert_eq!(reply.status, status, "{method} {path} {headers:?}");
+        assert_eq!(reply.text().contains("<title>App"), is_app, "{method} {path} {headers:?}");
+    }
+    assert_eq!(ask(platform, "GET", "/orders/7", &goes).header("cache-control"), Some("no-cache"));
+    // A folder and a fallback that are named have to be there.
+    shop.write(
+        "routes.sql",
+        "select http.files('/', 'app', fallback => 'start.html'), http.files('/x', 'nowhere');\n",
+    );
+    let told = shop.fails("deploy");
+    assert!(told.contains("there is no file static/app/start.html"), "{told}");
+    assert!(told.contains("there is no file static/nowhere/"), "{told}");
+}
+
+#[test]
+fn a_guard_holds_for_files() {
+    let shop = shop();
+    shop.write("static/secret/a.txt", "secret\n");
+    shop.write(
+        "functions/guards.sql",
+        "create function keep_out() returns http.response language sql stable
+           return case when http.header_value('x-key') is distinct from 'yes' then http.response('no', 403) end;\n",
+    );
+    shop.write(
+        "routes.sql",
+        "select http.route('GET', '/here', 'here'), http.guard('/static/secret', 'keep_out');\n",
+    );
+    shop.ok("deploy");
+    let platform = &shop.platform;
+    wait_for("the files", || platform.get("/static/long.js").status == 200);
+    let key = [("x-key", "yes"), ("accept-encoding", "identity")];
+    for _ in 0..20 {
+        for path in [
+            "/static/secret/a.txt",
+            "/static/s%65cret/a.txt",
+            "/static/secret/none",
+            "/static/secret%2Fa.txt",
+        ] {
+            let reply = platform.get(path);
+            assert_eq!((reply.status, reply.text()), (403, "no".to_owned()), "{path}");
+        }
+        let reply = ask(platform, "GET", "/static/secret/a.txt", &key);
+        assert_eq!((reply.status, reply.text()), (200, "secret\n".to_owned()));
+        assert_eq!(ask(platform, "GET", "/static/secret/none", &key).status, 404);
+        let part = ask(platform, "GET", "/static/secret/a.txt", &[("x-key", "yes"), ("range", "bytes=0-2")]);
+        assert_eq!((part.status, part.text()), (206, "sec".to_owned()));
+        assert_eq!(platform.get("/static/long.js").status, 200);
+    }
+    for path in [
+        "//static/secret/a.txt",
+        "/static//secret/a.txt",
+        "/static/x/../secret/a.txt",
+        "/static\\secret\\a.txt",
+    ] {
+        assert!(matches!(ask(platform, "GET", path, &[]).status, 400 | 404), "{path}");
+    }
+}
+
+#[test]
+fn what_has_no_room_is_read_anew() {
+    let shop = shop();
+    for number in 0..6 {
+        shop.write(&format!("static/large{number}.bin"), &format!("{number}{}", "x".repeat(200_000)));
+    }
+    shop.ok("deploy");
+    let platform = &shop.platform;
+    wait_for("the files", || platform.get("/static/large0.bin").status == 200);
+    for limit in ["0", "64kB", "1MB", "64MB"] {
+        platform.set("howdah.max_files", limit);
+        for _ in 0..3 {
+            for number in 0..6 {
+                let reply = platform.get(&format!("/static/large{number}.bin"));
+                assert_eq!((reply.status, reply.body.len()), (200, 200_001), "{limit}");
+                assert_eq!(reply.body[0], b'0' + number, "{limit}");
+                let part =
+                    ask(platform, "GET", &format!("/static/large{number}.bin"), &[("range", "bytes=0-3")]);
+                assert_eq!(part.text(), format!("{number}xxx"), "{limit}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_sent_is_checked() {
+    let shop = shop();
+    shop.ok("deploy");
+    let session = || shop.platform.session();
+    let digest = "encode(sha256('abc'::bytea), 'hex')";
+    for (call, told) in [
+        ("deploy.send_file('shop', 'x', 'abc', false, null, null, null)", "the digest is not the SHA-256"),
+        (
+            &format!("deploy.send_file('shop', {digest}, 'abc', true, 'nothing', null, null)"),
+            "what is said to be the bytes by br is not",
+        ),
+        (
+            &format!(
+                "deploy.send_file('shop', {digest}, 'abc', true, null, null, '\\x1f8b0800000000000003'::bytea)"
+            ),
+            "what is said to be the bytes by gzip is not",
+        ),
+        ("deploy.send_file('none', 'x', 'abc', false, null, null, null)", "there is no application none"),
+        ("deploy.set_files('')", "no deployment"),
+        ("http.files('/x')", "files are those of an application"),
+    ] {
+        let error = session().batch_execute(&format!("select {call}")).expect_err(call);
+        assert!(format!("{error:?}").contains(told), "{call}: {error:?}");
+    }
+    // A stranger, who may not deploy it, may not send either.
+    shop.platform.sql("create role stranger login");
+    let mut stranger =
+        cluster::postgres::Client::connect(&shop.to("stranger"), cluster::postgres::NoTls).unwrap();
+    let call = format!("select deploy.send_file('shop', {digest}, 'abc', false, null, null, null)");
+    let error = stranger.batch_execute(&call).expect_err("an error");
+    assert!(format!("{error:?}").contains("must be able to become shop_owner"), "{error:?}");
+}
+
+#[test]
+fn two_applications_have_places_of_their_own() {
+    let shop = shop();
+    shop.ok("deploy");
+    let blog = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = blog.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write("howdah.toml", "name = \"blog\"\n");
+    write("static/blog.css", "b {}\n");
+    let deploy = || {
+        let to = shop.to("postgres");
+        let mut command = Command::new(howdah_tests::command());
+        command.arg("deploy").arg("--app").arg(blog.path()).args(["--to", &to]).output().unwrap()
+    };
+    let refused = deploy();
+    assert!(!refused.status.success());
+    let told = text(&refused.stderr);
+    assert!(told.contains("files at /static are those of shop_owner"), "{told}");
+    assert!(told.contains("select http.files('/path')"), "{told}");
+    write("routes.sql", "select http.files('/blog/static');\n");
+    let done = deploy();
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    wait_for("the other's files", || shop.platform.get("/blog/static/blog.css").status == 200);
+    assert_eq!(shop.platform.get("/static/long.js").status, 200);
+    assert_eq!(shop.platform.get("/static/blog.css").status, 404);
+}
+
+/// nginx that serves a folder, stopped when it is dropped.
+struct Nginx {
+    process: Child,
+    port: u16,
+    _folder: tempfile::TempDir,
+}
+
+impl Nginx {
+    fn of(root: &Path) -> Nginx {
+        let folder = tempfile::tempdir().unwrap();
+        let port = free_port();
+        let (at, root) = (folder.path().display(), root.display());
+        let configuration = format!(
+            "daemon off; master_process off; pid {at}/pid; error_log {at}/error.log;
+             events {{ }}
+             http {{
+               access_log off; absolute_redirect off; max_ranges 1; if_modified_since before; charset utf-8; charset_types text/css text/javascript text/plain;
+               client_body_temp_path {at}/body; proxy_temp_path {at}/temp; fastcgi_temp_path {at}/f; uwsgi_temp_path {at}/u; scgi_temp_path {at}/s;
+               types {{ text/html html; text/css css; text/javascript js; image/svg+xml svg; text/plain txt; }}
+               server {{ listen 127.0.0.1:{port}; location /static/ {{ alias {root}/; gzip_static on; }} }}
+             }}"
+        );
+        let path = folder.path().join("nginx.conf");
+        fs::write(&path, configuration).unwrap();
+        let search = format!("{}:/usr/sbin", env::var("PATH").unwrap_or_default());
+        let mut command = Command::new("nginx");
+        let process = command.env("PATH", search).arg("-p").arg(folder.path()).arg("-c").arg(&path).spawn();
+        let nginx = Nginx { process: process.expect("nginx"), port, _folder: folder };
+        wait_for("nginx listens", || Connection::try_open(port).is_some());
+        nginx
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The parts of an answer that are compared.
+fn said(reply: &Reply) -> Vec<String> {
+    let mut said = vec![reply.status.to_string()];
+    // An error's document is each server's own.
+    if reply.status < 400 {
+        said.push(format!(
+            "{} bytes, {:?}",
+            reply.body.len(),
+            String::from_utf8_lossy(&reply.body[..reply.body.len().min(40)])
+        ));
+        let names = [
+            "content-type",
+            "content-range",
+            "content-length",
+            "content-encoding",
+            "accept-ranges",
+            "location",
+        ];
+        for name in names {
+            // A 304, and a redirect, have no body that a type would be of.
+            if reply.status < 300 || name == "location" {
+                said.push(format!("{name}: {:?}", reply.header(name)));
+            }
+        }
+    } else {
+        said.push(format!(
+            "content-range: {:?}",
+            reply.header("content-range").filter(|_| reply.status == 416)
+        ));
+    }
+    said
+}
+
+/// Paths, our status, and nginx's: the docs say why.
+const DIFFERENT: [(&str, u16, u16); 4] =
+    [("docs", 308, 301), ("img/", 404, 403), ("%ff", 400, 404), ("..%2f..%2fhowdah.toml", 404, 400)];
+
+#[test]
+fn nginx_answers_the_same_but_where_the_docs_say_otherwise() {
+    let shop = Application::of(&[
+        PICTURE,
+        DOCS,
+        HERE,
+        ROUTES,
+        ("static/ä b.txt", "letters\n"),
+        ("static/empty.txt", ""),
+    ]);
+    shop.write("static/long.js", &long(20_000));
+    let packed =
+        codings::pack(codings::Coding::Gzip, codings::Level::Small, long(20_000).as_bytes()).unwrap();
+    shop.ok("deploy");
+    let platform = &shop.platform;
+    wait_for("the files", || platform.get("/static/long.js").status == 200);
+    let root = shop.folder.path().join("static");
+    // Debian's nginx finds what is packed beside the file.
+    fs::write(root.join("long.js.gz"), packed).unwrap();
+    let nginx = Nginx::of(&root);
+    let paths = [
+        "long.js",
+        "img/a.svg",
+        "docs/",
+        "docs/index.html",
+        "%C3%A4%20b.txt",
+        "empty.txt",
+        "none",
+        "long.js/",
+        "img/",
+        "LONG.js",
+        "long%2Ejs",
+        "l%6Fng.js",
+        "long.js?v=1",
+        "long.js%00",
+        "%ff",
+        "img/%61.svg",
+        "docs",
+        ".git/config",
+        "long.js%20",
+        "..%2f..%2fhowdah.toml",
+        "%2e%2e/howdah.toml",
+        "img/a.svg/x",
+    ];
+    let conditions: [&[(&str, &str)]; 10] = [
+        &[],
+        &[("range", "bytes=0-9")],
+        &[("range", "bytes=-5")],
+        &[("range", "bytes=5-")],
+        &[("range", "bytes=999999-")],
+        &[("range", "bytes=0-1,4-5")],
+        &[("range", "lines=0-1")],
+        &[("accept-encoding", "gzip")],
+        &[("if-modified-since", "Fri, 01 Jan 2100 00:00:00 GMT")],
+        &[("if-match", "\"nothing\"")],
+    ];
+    let (mut compared, mut differ) = (0, Vec::new());
+    for path in paths {
+        for headers in conditions {
+            let target = format!("/static/{path}");
+            let ours = ask(platform, "GET", &target, headers);
+            let theirs = Connection::open(nginx.port).request("GET", &target, headers, b"");
+            compared += 1;
+            let known = DIFFERENT.iter().find(|(known, ..)| *known == path);
+            if let Some((_, status, other)) = known {
+                assert_eq!((ours.status, theirs.status), (*status, *other), "{target} {headers:?}");
+            } else if said(&ours) != said(&theirs) {
+                differ.push(format!(
+                    "{target} {headers:?}\n  ours {:?}\n  nginx {:?}",
+                    said(&ours),
+                    said(&theirs)
+                ));
+            }
+        }
+    }
+    for method in ["HEAD", "POST", "PUT", "DELETE"] {
+        let ours = ask(platform, method, "/static/long.js", &[]);
+        let theirs = Connection::open(nginx.port).request(method, "/static/long.js", &[], b"");
+        compared += 1;
+        if (ours.status, ours.header("content-length")) != (theirs.status, theirs.header("content-length"))
+            && ours.status < 400
+        {
+            differ.push(format!("{method}: {ours:?} {theirs:?}"));
+        }
+        assert_eq!(ours.status, theirs.status, "{method}");
+    }
+    assert!(compared >= 200, "{compared}");
+    assert_eq!(differ, Vec::<String>::new(), "{}", differ.join("\n"));
+}
