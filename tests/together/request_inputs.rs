@@ -95,6 +95,16 @@ const TELL: &[(&str, &str, [Asked; 2])] = &[
             with(&[("cookie", "howdah_flash=b:x"), ("accept", "text/html")]),
         ],
     ),
+    (
+        "http.wanted_part(bigint)",
+        "case (http.wanted_part(10))[2] when 1 then 'a' else 'b' end",
+        [with(&[("range", "bytes=1-2")]), with(&[("range", "bytes=3-4")])],
+    ),
+    (
+        "http.wanted_part(bigint)",
+        "case (http.wanted_part(10))[1] when 200 then 'a' else 'b' end",
+        [with(&[("range", "bytes=1-2"), ("if-range", "\"x\"")]), with(&[("range", "bytes=1-2")])],
+    ),
     ("http.form_value(text)", "http.form_value('q')", [form("q=a"), form("q=b")]),
     ("http.form_values(text)", "http.form_values('q')", [form("q=a"), form("q=b")]),
     ("http.form_file(text)", "(http.form_file('q')).name", [file(FILES[0]), file(FILES[1])]),
@@ -109,6 +119,9 @@ const TELL: &[(&str, &str, [Asked; 2])] = &[
 const TELL_NOTHING: &[&str] = &[
     "http.as_bytes(text)",
     "http.as_location(text)",
+    "http.asset(text)",
+    "http.disposition(text,boolean)",
+    "http.shown_type(bytea,text)",
     "http.attribute(\"any\")",
     "http.format(http.html,\"any\")",
     "http.html_agg_add(internal,http.html,http.html)",
@@ -152,6 +165,7 @@ const TELL_NOTHING: &[&str] = &[
     "deploy.counts(text)",
     "deploy.read_applications()",
     "deploy.files(text,integer)",
+    "deploy.missing_files(text,text[],boolean)",
     "deploy.read_steps()",
 ];
 
