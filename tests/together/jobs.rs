@@ -38,6 +38,35 @@ fn a_job_runs_once_after_the_commit_that_enqueues_it() {
     assert_eq!(platform.count("ran"), 3);
 }
 
+/// Hooks that a worker has from its start are not put there again by what a job calls: a hook that is its own next never ends.
+#[test]
+fn a_job_asks_for_a_route_again_and_again_and_its_process_stays() {
+    let platform = platform();
+    platform.sql(
+        "create function page() returns text language sql stable return 'page';
+         select http.route('GET', '/page', 'page');
+         grant execute on function http.call(text, text, http.header[], bytea, text), http.explain(text, text, http.header[]) to howdah_web;
+         create function look(number integer) returns void language plpgsql as $$
+         begin
+           insert into ran select look.number, c.status from http.call('GET', '/page') c;
+           execute 'select ' || look.number;
+           perform * from http.explain('GET', '/page');
+         end $$;
+         select job.define('look', 'look', attempts => 1)",
+    );
+    for number in 1..=6 {
+        platform.sql(&format!("select job.enqueue('look', '{{\"number\": {number}}}')"));
+        wait_for("the job", || platform.count("ran") == number || platform.count("job.dead_jobs") > 0);
+    }
+    assert_eq!(
+        platform.count("ran where attempt = 200"),
+        6,
+        "{:?}",
+        platform.value("select string_agg(error, ' ') from job.failures")
+    );
+    assert_eq!(platform.get("/page").text(), "page");
+}
+
 #[test]
 fn many_are_enqueued_at_once_in_order_and_all_or_none() {
     let platform = platform();

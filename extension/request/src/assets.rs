@@ -14,7 +14,7 @@ use pgrx::spi::{self, Spi};
 use session::authority::{as_owner, current_user, name_of};
 use session::invalidations;
 
-use super::{call, current, recording};
+use super::{current, recording};
 
 /// Addresses, by whose files they are, and their names.
 type KnownAddresses = HashMap<(Oid, String), String>;
@@ -28,7 +28,7 @@ thread_local! {
 
 /// The address of a file of the application whose function answers the request, or of the current user's; an error if it has none of this name.
 pub fn address(name: &str) -> String {
-    call::watch();
+    invalidations::watch();
     // SAFETY: used within this call.
     let owner = unsafe { current::get() }
         .map(|seen| Oid::from(seen.key.owner))

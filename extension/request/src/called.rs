@@ -30,12 +30,18 @@ pub(crate) struct Called {
 thread_local! {
     /// The call that is being planned: its text, and the function that it means.
     static PLANNED: Cell<(*const c_char, Oid)> = const { Cell::new((null(), Oid::INVALID)) };
+    /// Whether the hook is there.
+    static HOOKED: Cell<bool> = const { Cell::new(false) };
     /// The hook that was there before.
     static NEXT: Cell<pg_sys::post_parse_analyze_hook_type> = const { Cell::new(None) };
 }
 
 /// Looks at what is analysed from now on. Called once in each worker.
 pub fn watch() {
+    // A hook that is its own next would never end.
+    if HOOKED.replace(true) {
+        return;
+    }
     // SAFETY: on the main thread; hooks are plain variables.
     unsafe {
         NEXT.set(pg_sys::post_parse_analyze_hook);

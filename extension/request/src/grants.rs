@@ -29,11 +29,17 @@ struct Refused {
 
 thread_local! {
     static REFUSED: Cell<Option<Refused>> = const { Cell::new(None) };
+    /// Whether the hook is there.
+    static HOOKED: Cell<bool> = const { Cell::new(false) };
     static PREVIOUS: Cell<pg_sys::ExecutorStart_hook_type> = const { Cell::new(None) };
 }
 
 /// Watches the start of plans. Called once in each worker.
 pub(crate) fn watch() {
+    // A hook that is its own next would never end.
+    if HOOKED.replace(true) {
+        return;
+    }
     // SAFETY: on the main thread; hooks are plain variables.
     unsafe {
         PREVIOUS.set(pg_sys::ExecutorStart_hook);

@@ -26,12 +26,18 @@ pub(crate) const STAND_IN: &CStr = c"select";
 const NO_PLACE: i32 = -1;
 
 thread_local! {
+    /// Whether the hook is there.
+    static HOOKED: Cell<bool> = const { Cell::new(false) };
     /// The hook that was there before.
     static NEXT: Cell<pg_sys::post_parse_analyze_hook_type> = const { Cell::new(None) };
 }
 
 /// Looks at what is analysed from now on. Called once in each worker.
 pub(crate) fn watch() {
+    // A hook that is its own next would never end.
+    if HOOKED.replace(true) {
+        return;
+    }
     // SAFETY: on the main thread; hooks are plain variables.
     unsafe {
         NEXT.set(pg_sys::post_parse_analyze_hook);

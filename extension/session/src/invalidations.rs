@@ -21,6 +21,8 @@ pub const PAUSE: Duration = Duration::from_millis(200);
 pub const TABLES_WATCHED: usize = 12;
 
 thread_local! {
+    /// Whether the callbacks are there.
+    static WATCHES: Cell<bool> = const { Cell::new(false) };
     /// Grows with every change of a relation, function, type, schema, cast, role or role membership.
     static EPOCH: Cell<u64> = const { Cell::new(1) };
     /// Grows with every change of a type, one that is undone included.
@@ -38,8 +40,11 @@ thread_local! {
     static TABLES: Cell<[Oid; TABLES_WATCHED]> = const { Cell::new([Oid::INVALID; TABLES_WATCHED]) };
 }
 
-/// Registers the callbacks. Called once in each worker.
+/// Registers the callbacks, once in each process: at the start of a worker, and where a session needs them.
 pub fn watch() {
+    if WATCHES.replace(true) {
+        return;
+    }
     // SAFETY: on the main thread of a worker; the callbacks touch thread-local cells only and cannot fail.
     unsafe {
         pg_sys::CacheRegisterRelcacheCallback(Some(relation_changed), Datum::from(0));
