@@ -167,6 +167,7 @@ mod together {
     mod squash;
     mod standby;
     mod static_files;
+    mod static_files_by_nginx;
     mod steps;
     mod taken_at_its_word;
     mod testing;

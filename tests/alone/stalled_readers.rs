@@ -5,6 +5,7 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use howdah_tests::application::Application;
 use howdah_tests::bounds;
 use howdah_tests::client::allow_as_many_files_as_possible;
 use howdah_tests::{Platform, Stalls, wait_for};
@@ -156,3 +157,46 @@ fn slow_routes_leave_an_executor_to_another() {
     let took = asked.elapsed();
     bounds::OTHERS_BESIDE_FULL_EXECUTORS.check_beside(took, stalls.longest());
 }
+
+/// Ten thousand clients that ask for a file of 10 MB and read nothing: the gateway holds the parts once, executors hold nothing, and others are served.
+#[test]
+fn many_readers_of_a_long_file_hold_its_parts_once_and_others_are_served() {
+    let shop = Application::of(&[
+        ("functions/fast.sql", "create function fast() returns text language sql stable return 'fast';\n"),
+        ("routes.sql", "select http.route('GET', '/fast', 'fast');\n"),
+    ]);
+    fs::create_dir(shop.folder.path().join("static")).unwrap();
+    let bytes: Vec<u8> =
+        (0..10_000_000_u32).map(|place| (place.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    fs::write(shop.folder.path().join("static/long.bin"), &bytes).unwrap();
+    shop.ok("deploy");
+    let platform = &shop.platform;
+    wait_for("the files", || platform.get("/static/long.bin").status == 200);
+    allow_as_many_files_as_possible();
+    platform.set("howdah.max_connections", "11000");
+    let gateway = platform.worker("gateway");
+    let before = memory(gateway);
+    let mut stalled = Vec::new();
+    for _ in 0..STALLED_READERS {
+        let Ok(mut stream) = TcpStream::connect(("127.0.0.1", platform.port)) else { break };
+        stream.write_all(b"GET /static/long.bin HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+        stalled.push(stream);
+    }
+    for _ in 0..20 {
+        assert_eq!(platform.get("/fast").text(), "fast");
+    }
+    // Somebody who reads gets all of it meanwhile.
+    assert!(platform.get("/static/long.bin").body == bytes);
+    let most = memory(gateway) - before.min(memory(gateway));
+    println!("{} readers hold {most} MB", stalled.len());
+    assert!(most < 200, "{} readers hold {most} MB", stalled.len());
+    assert_eq!(
+        platform
+            .value("select count(*)::text from http.workers where kind = 'executor' and busy_ms is not null")
+            .as_deref(),
+        Some("0")
+    );
+}
+
+/// Clients at a time.
+const STALLED_READERS: usize = 10_000;

@@ -301,6 +301,9 @@ bounds! {
     /// A deployment of two hundred files of which one has changed.
     DEPLOYED_ONE_CHANGE: 1500 ms,
         "together::applications::two_hundred_files_are_deployed_soon";
+    /// A deployment of ten thousand static files of which three have changed.
+    DEPLOYED_THREE_FILES: 2000 ms,
+        "together::static_files::of_ten_thousand_files_three_are_sent_that_have_changed";
     /// A deployment of five hundred files and a thousand routes of which one function has changed.
     DEPLOYED_MANY_ROUTES: 1000 ms,
         "together::deployments_of_many_routes::one_change_among_many_routes_is_deployed_soon";

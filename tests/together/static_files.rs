@@ -1,11 +1,13 @@
 //! Files of `static/`: deployed, answered, replaced and brought back, beside what nginx answers with the same files.
 
-use std::env;
 use std::fs;
-use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use howdah_tests::application::{Application, text};
+use howdah_tests::application::{Application, dump, text};
+use howdah_tests::bounds::DEPLOYED_THREE_FILES;
+use howdah_tests::standbys::{ADDRESS, standby_of};
 use howdah_tests::{Connection, Platform, Reply, free_port, wait_for};
 
 const SHEET: (&str, &str) =
@@ -368,169 +370,111 @@ fn two_applications_have_places_of_their_own() {
     assert_eq!(shop.platform.get("/static/blog.css").status, 404);
 }
 
-/// nginx that serves a folder, stopped when it is dropped.
-struct Nginx {
-    process: Child,
-    port: u16,
-    _folder: tempfile::TempDir,
-}
-
-impl Nginx {
-    fn of(root: &Path) -> Nginx {
-        let folder = tempfile::tempdir().unwrap();
-        let port = free_port();
-        let (at, root) = (folder.path().display(), root.display());
-        let configuration = format!(
-            "daemon off; master_process off; pid {at}/pid; error_log {at}/error.log;
-             events {{ }}
-             http {{
-               access_log off; absolute_redirect off; max_ranges 1; if_modified_since before; charset utf-8; charset_types text/css text/javascript text/plain;
-               client_body_temp_path {at}/body; proxy_temp_path {at}/temp; fastcgi_temp_path {at}/f; uwsgi_temp_path {at}/u; scgi_temp_path {at}/s;
-               types {{ text/html html; text/css css; text/javascript js; image/svg+xml svg; text/plain txt; }}
-               server {{ listen 127.0.0.1:{port}; location /static/ {{ alias {root}/; gzip_static on; }} }}
-             }}"
-        );
-        let path = folder.path().join("nginx.conf");
-        fs::write(&path, configuration).unwrap();
-        let search = format!("{}:/usr/sbin", env::var("PATH").unwrap_or_default());
-        let mut command = Command::new("nginx");
-        let process = command.env("PATH", search).arg("-p").arg(folder.path()).arg("-c").arg(&path).spawn();
-        let nginx = Nginx { process: process.expect("nginx"), port, _folder: folder };
-        wait_for("nginx listens", || Connection::try_open(port).is_some());
-        nginx
+#[test]
+fn a_dump_and_a_standby_have_the_files() {
+    let shop = shop();
+    shop.ok("deploy");
+    shop.write("static/long.js", &format!("second {}", long(300_000)));
+    shop.ok("deploy");
+    let port = free_port();
+    shop.platform.sql(&format!("select http.listen({port})"));
+    let standby = standby_of(&shop.platform);
+    wait_for("the standby listens", || Connection::try_open_at(ADDRESS, port).is_some());
+    let mut there = Connection::try_open_at(ADDRESS, port).expect("a connection");
+    for path in ["/static/long.js", "/static/css/app.css", "/robots.txt"] {
+        let ours = ask(&shop.platform, "GET", path, &[("accept-encoding", "br")]);
+        let theirs = there.request("GET", path, &[("accept-encoding", "br")], b"");
+        assert_eq!((theirs.status, theirs.header("etag")), (200, ours.header("etag")), "{path}");
+        assert!(theirs.body == ours.body, "{path}");
     }
+    drop(standby);
+    let count = "select concat_ws(' ', (select count(*) from http.static_content), (select count(*) from http.static_file), (select max(version) from http.static_tree))";
+    let dumped = dump(
+        &shop.platform,
+        &[
+            "--data-only",
+            "-t",
+            "http.static_content",
+            "-t",
+            "http.static_file",
+            "-t",
+            "http.static_tree",
+            "-t",
+            "http.file_prefix",
+        ],
+    );
+    let rows = dumped.lines().filter(|line| line.starts_with("shop\t") || line.starts_with("/")).count();
+    let expected: usize =
+        shop.value(count).split(' ').take(2).map(|count| count.parse::<usize>().unwrap()).sum();
+    // And the row that says how often they became others, and the two places.
+    assert_eq!(rows, expected + 3, "{dumped}");
 }
-
-impl Drop for Nginx {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// The parts of an answer that are compared.
-fn said(reply: &Reply) -> Vec<String> {
-    let mut said = vec![reply.status.to_string()];
-    // An error's document is each server's own.
-    if reply.status < 400 {
-        said.push(format!(
-            "{} bytes, {:?}",
-            reply.body.len(),
-            String::from_utf8_lossy(&reply.body[..reply.body.len().min(40)])
-        ));
-        let names = [
-            "content-type",
-            "content-range",
-            "content-length",
-            "content-encoding",
-            "accept-ranges",
-            "location",
-        ];
-        for name in names {
-            // A 304, and a redirect, have no body that a type would be of.
-            if reply.status < 300 || name == "location" {
-                said.push(format!("{name}: {:?}", reply.header(name)));
-            }
-        }
-    } else {
-        said.push(format!(
-            "content-range: {:?}",
-            reply.header("content-range").filter(|_| reply.status == 416)
-        ));
-    }
-    said
-}
-
-/// Paths, our status, and nginx's: the docs say why.
-const DIFFERENT: [(&str, u16, u16); 4] =
-    [("docs", 308, 301), ("img/", 404, 403), ("%ff", 400, 404), ("..%2f..%2fhowdah.toml", 404, 400)];
 
 #[test]
-fn nginx_answers_the_same_but_where_the_docs_say_otherwise() {
-    let shop = Application::of(&[
-        PICTURE,
-        DOCS,
-        HERE,
-        ROUTES,
-        ("static/ä b.txt", "letters\n"),
-        ("static/empty.txt", ""),
-    ]);
-    shop.write("static/long.js", &long(20_000));
-    let packed =
-        codings::pack(codings::Coding::Gzip, codings::Level::Small, long(20_000).as_bytes()).unwrap();
+fn a_deployment_that_is_killed_at_any_moment_leaves_the_old_files_whole() {
+    let shop = shop();
+    let version = |number: usize| {
+        for file in 0..40 {
+            shop.write(&format!("static/part{file}.js"), &format!("{number} {file} {}", long(40_000)));
+        }
+    };
+    version(0);
     shop.ok("deploy");
     let platform = &shop.platform;
-    wait_for("the files", || platform.get("/static/long.js").status == 200);
-    let root = shop.folder.path().join("static");
-    // Debian's nginx finds what is packed beside the file.
-    fs::write(root.join("long.js.gz"), packed).unwrap();
-    let nginx = Nginx::of(&root);
-    let paths = [
-        "long.js",
-        "img/a.svg",
-        "docs/",
-        "docs/index.html",
-        "%C3%A4%20b.txt",
-        "empty.txt",
-        "none",
-        "long.js/",
-        "img/",
-        "LONG.js",
-        "long%2Ejs",
-        "l%6Fng.js",
-        "long.js?v=1",
-        "long.js%00",
-        "%ff",
-        "img/%61.svg",
-        "docs",
-        ".git/config",
-        "long.js%20",
-        "..%2f..%2fhowdah.toml",
-        "%2e%2e/howdah.toml",
-        "img/a.svg/x",
-    ];
-    let conditions: [&[(&str, &str)]; 10] = [
-        &[],
-        &[("range", "bytes=0-9")],
-        &[("range", "bytes=-5")],
-        &[("range", "bytes=5-")],
-        &[("range", "bytes=999999-")],
-        &[("range", "bytes=0-1,4-5")],
-        &[("range", "lines=0-1")],
-        &[("accept-encoding", "gzip")],
-        &[("if-modified-since", "Fri, 01 Jan 2100 00:00:00 GMT")],
-        &[("if-match", "\"nothing\"")],
-    ];
-    let (mut compared, mut differ) = (0, Vec::new());
-    for path in paths {
-        for headers in conditions {
-            let target = format!("/static/{path}");
-            let ours = ask(platform, "GET", &target, headers);
-            let theirs = Connection::open(nginx.port).request("GET", &target, headers, b"");
-            compared += 1;
-            let known = DIFFERENT.iter().find(|(known, ..)| *known == path);
-            if let Some((_, status, other)) = known {
-                assert_eq!((ours.status, theirs.status), (*status, *other), "{target} {headers:?}");
-            } else if said(&ours) != said(&theirs) {
-                differ.push(format!(
-                    "{target} {headers:?}\n  ours {:?}\n  nginx {:?}",
-                    said(&ours),
-                    said(&theirs)
-                ));
-            }
+    wait_for("the files", || platform.get("/static/part0.js").status == 200);
+    let (mut finished, mut number) = (0, 0);
+    // From before it connects to after it has committed.
+    for delay in (0..400).step_by(50).chain([2000]) {
+        number += 1;
+        version(number);
+        let mut child = shop
+            .command("deploy", "postgres", &[])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        thread::sleep(Duration::from_millis(delay));
+        let _ = child.kill();
+        finished += usize::from(child.wait().unwrap().success());
+        // All are of one deployment: that which the database says is the last.
+        let last = shop.value("select substr(convert_from(substr(c.bytes, 1, 4), 'UTF8'), 1, 4) from http.static_file f
+            join http.static_content c using (application, digest) where f.name = 'part0.js' and f.until is null");
+        let last = last.split(' ').next().unwrap().to_owned();
+        wait_for("the last deployment's files", || {
+            platform.get("/static/part39.js").text().starts_with(&format!("{last} "))
+        });
+        for file in 0..40 {
+            let reply =
+                ask(platform, "GET", &format!("/static/part{file}.js"), &[("accept-encoding", "gzip")]);
+            let back = codings::unpack(codings::Coding::Gzip, &reply.body, 100_000).unwrap();
+            let codings::Unpacked::Whole(bytes) = back else { panic!("too long") };
+            assert!(bytes.starts_with(format!("{last} {file} ").as_bytes()), "{file} of {last}");
         }
     }
-    for method in ["HEAD", "POST", "PUT", "DELETE"] {
-        let ours = ask(platform, method, "/static/long.js", &[]);
-        let theirs = Connection::open(nginx.port).request(method, "/static/long.js", &[], b"");
-        compared += 1;
-        if (ours.status, ours.header("content-length")) != (theirs.status, theirs.header("content-length"))
-            && ours.status < 400
-        {
-            differ.push(format!("{method}: {ours:?} {theirs:?}"));
-        }
-        assert_eq!(ours.status, theirs.status, "{method}");
+    shop.ok("deploy");
+    wait_for("the last", || platform.get("/static/part0.js").text().starts_with(&format!("{number} ")));
+    println!("{finished} of {number} deployments were not killed in time");
+}
+
+#[test]
+fn of_ten_thousand_files_three_are_sent_that_have_changed() {
+    let shop = shop();
+    for number in 0..10_000 {
+        shop.write(&format!("static/many/{}/{number}.txt", number % 100), &format!("file {number}\n"));
     }
-    assert!(compared >= 200, "{compared}");
-    assert_eq!(differ, Vec::<String>::new(), "{}", differ.join("\n"));
+    let told = shop.ok("deploy");
+    assert!(told.contains("sent 10,006 files of static/"), "{told}");
+    let platform = &shop.platform;
+    wait_for("the files", || platform.get("/static/many/99/9999.txt").status == 200);
+    for number in [3, 5000, 9999] {
+        shop.write(&format!("static/many/{}/{number}.txt", number % 100), "another\n");
+    }
+    let begun = Instant::now();
+    let told = shop.ok("deploy");
+    DEPLOYED_THREE_FILES.check(begun.elapsed());
+    // All three have the same bytes.
+    assert!(told.contains("sent 1 file of static/"), "{told}");
+    assert!(told.contains("static/  10,006 files: 0 new, 3 changed, 0 gone"), "{told}");
+    wait_for("the others", || platform.get("/static/many/0/5000.txt").text() == "another\n");
+    assert_eq!(platform.get("/static/many/1/5001.txt").text(), "file 5001\n");
 }

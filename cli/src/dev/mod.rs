@@ -6,6 +6,7 @@
 mod browser;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -14,6 +15,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cluster::Cluster;
+use files::hashed::hashed;
+use files::{Index, IndexEntry};
 use folder::{Deployed, File, Folder, Kind, Manifest, Plan};
 use nix::sys::signal::{Signal, raise};
 use nix::unistd::getppid;
@@ -74,6 +77,8 @@ struct Developer {
     offers_anew: bool,
     /// Whether what was saved last could not be loaded.
     has_failed: bool,
+    /// The application as it is live.
+    live: Option<LiveFiles>,
     /// Migrations and empty files, as they were seen last, and since when: they run when nobody writes them any more.
     unsettled: String,
     settles: Option<Instant>,
@@ -93,6 +98,7 @@ impl Developer {
             typed: None,
             offers_anew: false,
             has_failed: false,
+            live: None,
             unsettled: String::new(),
             settles: None,
         };
@@ -134,19 +140,24 @@ impl Developer {
         self.tried = Some(now);
         self.offers_anew = false;
         let manifest = folder.manifest.clone();
+        let saved = LiveFiles::of(&folder);
         match run::run_live(folder, &self.address) {
             Ok(Loaded::Same) => {
                 say(if self.has_failed { "Mended: it is as it was." } else { "Nothing has changed." });
                 self.browser.say(Now::Live, false);
-                self.has_failed = false;
+                (self.has_failed, self.live) = (false, Some(saved));
             }
             Ok(Loaded::Live { is_first }) => {
                 say(&format!("Live after {} ms.", begun.elapsed().as_millis()));
                 if is_first {
                     self.seed(&manifest);
                 }
-                self.browser.say(Now::Live, true);
-                self.has_failed = false;
+                let before = self.live.as_ref().filter(|_| !self.has_failed);
+                match before.and_then(|before| saved.styles_since(before)) {
+                    Some(styles) => self.browser.restyle(styles),
+                    None => self.browser.say(Now::Live, true),
+                }
+                (self.has_failed, self.live) = (false, Some(saved));
             }
             Ok(Loaded::Outdated(faults)) => {
                 complain(&harmless(&faults));
@@ -213,11 +224,38 @@ impl Developer {
         match run::drop_application(&self.address, &name) {
             Ok(()) => {
                 say(&format!("The schema of {name} is gone."));
-                self.tried = None;
+                (self.tried, self.live) = (None, None);
                 self.load();
             }
             Err(failure) => complain(&harmless(&failure.to_string())),
         }
+    }
+}
+
+/// The files of an application that is live, by their digests.
+struct LiveFiles {
+    /// Without the list of static files.
+    files: BTreeMap<String, String>,
+    statics: Index,
+}
+
+impl LiveFiles {
+    fn of(folder: &Folder) -> LiveFiles {
+        let files = folder.files.iter().filter(|(_, file)| file.kind != Kind::Static);
+        let files = files.map(|(path, file)| (path.clone(), file.digest.clone())).collect();
+        LiveFiles { files, statics: folder.statics.index.clone() }
+    }
+
+    /// The style sheets, each with its name that says what is in it; none if something else has changed as well.
+    fn styles_since(&self, before: &LiveFiles) -> Option<BTreeMap<String, String>> {
+        let is_style = |name: &String| name.ends_with(".css");
+        let (now, then) = (&self.statics.entries, &before.statics.entries);
+        let is_other =
+            |(name, entry): (&String, &IndexEntry)| !is_style(name) && then.get(name) != Some(entry);
+        let has_other = self.files != before.files || now.len() != then.len() || now.iter().any(is_other);
+        let styles = now.iter().filter(|(name, _)| is_style(name));
+        (!has_other)
+            .then(|| styles.map(|(name, entry)| (name.clone(), hashed(name, &entry.digest))).collect())
     }
 }
 

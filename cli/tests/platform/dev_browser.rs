@@ -87,6 +87,38 @@ impl Events {
 }
 
 #[test]
+fn a_style_sheet_that_alone_was_saved_is_told_by_its_name_and_pages_stay() {
+    let dev = Dev::start();
+    dev.say_hello();
+    fs::create_dir_all(dev.platform.folder.path().join("notes/static/css")).unwrap();
+    dev.save("static/css/a.css", "a { color: red }\n");
+    dev.says("Live after");
+    let page = dev.visit("/hello");
+    let mut events = Events::listen(&dev);
+    let whole = events.next();
+    assert_eq!(whole, version(&page.body));
+    let mut before = String::new();
+    for color in ["green", "blue"] {
+        dev.save("static/css/a.css", &format!("a {{ color: {color} }}\n"));
+        let told = events.next();
+        let [now, since, styles]: [&str; 3] =
+            told.splitn(3, ' ').collect::<Vec<_>>().try_into().unwrap_or_else(|_| panic!("{told}"));
+        // A page of the first state needs other style sheets, and no more.
+        assert!(since == whole && now != whole, "{told}");
+        let styles: serde_json::Value = serde_json::from_str(styles).unwrap();
+        let name = styles["css/a.css"].as_str().unwrap().to_owned();
+        assert!(name != before && name.starts_with("css/a.") && name.ends_with(".css"), "{told}");
+        assert!(dev.ask(&format!("GET /static/{name}"), "").body.contains(color));
+        before = name;
+    }
+    // Another file with it, and pages load again.
+    fs::write(dev.platform.folder.path().join("notes/static/css/a.css"), "a { color: black }\n").unwrap();
+    dev.save("functions/hello.sql", &hello("'two'"));
+    let told = events.next();
+    assert!(!told.contains(' ') || events.next().len() < told.len(), "{told}");
+}
+
+#[test]
 fn pages_learn_of_each_save_and_show_what_is_wrong_until_it_is_mended() {
     let dev = Dev::start();
     dev.say_hello();

@@ -112,3 +112,63 @@ fn a_page_that_the_browser_has_kept_shows_what_was_saved_since() {
     browser.go_back();
     browser.shows("Write", "Sign");
 }
+
+#[test]
+#[cfg_attr(not(feature = "long"), ignore = "it needs Chromium: make test-long")]
+fn a_style_sheet_is_another_while_the_page_stays() {
+    let (dev, address) = guestbook();
+    let browser = Browser::start();
+    browser.visit(&address);
+    browser.shows("Sign", "");
+    browser.fill("[name=author]", "half a name");
+    let color = "return getComputedStyle(document.querySelector('button')).backgroundColor";
+    let before = browser.run(color);
+    let file = dev.platform.folder.path().join("guestbook/static/app.css");
+    let text = fs::read_to_string(&file).unwrap();
+    for (rule, shown) in [("rgb(1, 2, 3)", "rgb(1, 2, 3)"), ("rgb(4, 5, 6)", "rgb(4, 5, 6)")] {
+        dev.save("static/app.css", &format!("{text}\nbutton {{ background: {rule} }}\n"));
+        comes_to_hold(|| browser.run(color) == shown);
+    }
+    assert_ne!(before, "rgb(4, 5, 6)");
+    // The name that was typed is there still.
+    assert_eq!(browser.run("return document.querySelector('[name=author]').value"), "half a name");
+}
+
+#[test]
+#[cfg_attr(not(feature = "long"), ignore = "it needs Chromium: make test-long")]
+fn a_tab_that_was_opened_before_ten_deployments_loads_its_own_script() {
+    let platform = Platform::new();
+    platform.ok(&["new", "guestbook"]);
+    let folder = platform.folder.path().join("guestbook");
+    let write = |number: usize| {
+        fs::write(folder.join("static/part.js"), format!("window.part = {number};\n")).unwrap();
+    };
+    write(0);
+    let layout = fs::read_to_string(folder.join("pages/layout.html")).unwrap();
+    let script = "<script>window.load = () => { const s = document.createElement('script'); s.src = document.querySelector('main').dataset.part; document.head.append(s) }</script>";
+    let main = "<main data-part=\"{{ http.asset('part.js') }}\">";
+    fs::write(folder.join("pages/layout.html"), layout.replace("<main>", &format!("{script}{main}")))
+        .unwrap();
+    platform.ok(&["up", "--app", "guestbook", "--port", &platform.port.to_string(), "--detach"]);
+    let browser = Browser::start();
+    browser.visit(&format!("http://localhost:{}/entries", platform.port));
+    browser.shows("Sign", "");
+    for number in 1..=10 {
+        write(number);
+        platform.ok(&["deploy", "--app", "guestbook"]);
+    }
+    browser.run("load()");
+    comes_to_hold(|| browser.run("return window.part") == 0);
+    browser.visit(&format!("http://localhost:{}/entries", platform.port));
+    browser.run("load()");
+    comes_to_hold(|| browser.run("return window.part") == 10);
+}
+
+/// Waits until something holds in the browser.
+fn comes_to_hold(holds: impl Fn() -> bool) {
+    let begun = std::time::Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(30), "it does not come to hold");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}

@@ -13,6 +13,7 @@ pub fn files(name: &str) -> Vec<(String, String)> {
         of("pages/entries.html", ENTRIES),
         of("pages/entry-line.html", ENTRY_LINE),
         of("pages/errors/default.html", ERROR),
+        of("static/app.css", STYLE),
         of("routes.sql", ROUTES),
         of("tests/pages.sql", TESTS),
         of("README.md", README),
@@ -41,12 +42,16 @@ create table entry (
 grant select, insert on entry to howdah_web;
 ";
 
-const LAYOUT: &str = r#"{{ -- The frame around each page, with a style for elements that have no class. }}
+const LAYOUT: &str = r#"{{ -- The frame around each page. }}
 {{ arguments: title text, body http.html }}
 <!doctype html><html lang="en">
 <meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{{ title }}</title>
-<style>
+<title>{{ title }}</title><link rel="stylesheet" href="{{ http.asset('app.css') }}">
+<h1><a href="/">{{ title }}</a></h1>
+<main>{{ body }}</main>
+"#;
+
+const STYLE: &str = "/* A style for elements that have no class. Its name in pages says what is in it: browsers keep it, and never have to ask. */
 :root { color-scheme: light dark; color: CanvasText; background: Canvas; --accent: light-dark(#0b57d0, #a8c7fa); --line: light-dark(#8a8f98, #7d828c); --wrong: light-dark(#b3261e, #f2b8b5) }
 body { max-width: 40rem; margin: 2rem auto; padding: 0 1rem; font: 1.0625rem/1.6 system-ui, sans-serif }
 a { color: var(--accent) }
@@ -62,10 +67,7 @@ button { padding: .5rem 1.25rem; border: 0; color: Canvas; background: var(--acc
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
 [aria-invalid] { border-color: var(--wrong) !important }
 .error { color: var(--wrong) }
-</style>
-<h1><a href="/">{{ title }}</a></h1>
-<main>{{ body }}</main>
-"#;
+";
 
 const ENTRIES: &str = r#"{{ -- The page. It is the function entries(page), which PostgreSQL plans; what comes out of the database is escaped. }}
 {{ arguments: page integer default 1 }}

@@ -95,7 +95,7 @@ fn what_howdah_new_makes_is_an_application() {
         write(folder.path(), &path, &text);
     }
     let read = Folder::read(folder.path()).unwrap();
-    assert_eq!((read.manifest.name.as_str(), read.files.len()), ("guestbook", 8));
+    assert_eq!((read.manifest.name.as_str(), read.files.len()), ("guestbook", 9));
 }
 
 #[test]
@@ -111,7 +111,8 @@ fn the_guestbook_among_the_examples_is_what_howdah_new_makes_and_a_migration_and
         .files
         .keys()
         .map(String::as_str)
-        .filter(|path| made.iter().all(|(known, _)| known != path))
+        .filter(|path| made.iter().all(|(known, _)| known != path) && *path != folder::statics::INDEX)
         .collect();
+    assert_eq!(read.statics.index.entries.len(), 1);
     assert_eq!(more, ["migrations/002-short-messages.sql", "tests/short_messages.sql"]);
 }

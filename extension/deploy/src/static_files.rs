@@ -10,6 +10,7 @@ use pages::PageFile;
 use pg::entry::{Call, sql_function};
 use pg::refuse::{refuse, refuse_with_hint};
 use pgrx::prelude::*;
+use pgrx::spi::SpiHeapTupleData;
 use serde_json::{Value, json};
 use session::authority::{name_of, rows_as_owner, run_as_owner, value_as_owner};
 use session::deployments;
@@ -136,6 +137,8 @@ sql_function!(
         if call.argument(0).is_some() {
             keep_text(application, &digest_of(text), text);
         }
+        // Pages name files before routes say where these answer.
+        place(application);
         call.give(counts.into_iter().next().unwrap_or_default().to_string())
     }
 );
@@ -153,25 +156,30 @@ fn index_of(call: Call, deployment: &Deployment, text: &str) -> Index {
         .unwrap_or_else(|error| refuse(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, &error.to_string()))
 }
 
-/// Lets the files of a deployment answer where it says of none where they do. What is wrong with where they answer.
-pub(crate) fn place(deployment: &Deployment) -> Vec<Value> {
-    let application = &deployment.application;
-    let (name, owner) = (application.name.as_str(), name_of(application.owner));
-    let two =
-        |row: pgrx::spi::SpiHeapTupleData| Some((row.get::<String>(1).ok()??, row.get::<String>(2).ok()??));
-    let others = rows_as_owner(
+/// Lets the files of an application answer where it says of none where they do. Paths that are another's are given, with whose.
+pub(crate) fn place(application: &Application) -> Vec<(String, String)> {
+    rows_as_owner(
         "select d.prefix, d.other from deploy.default_files($1, $2) d",
-        &[name.into(), owner.as_str().into()],
-        two,
-    );
-    let of_others = others.into_iter().map(|(prefix, other)| {
+        &[application.name.as_str().into(), name_of(application.owner).into()],
+        two_texts,
+    )
+}
+
+fn two_texts(row: SpiHeapTupleData) -> Option<(String, String)> {
+    Some((row.get::<String>(1).ok()??, row.get::<String>(2).ok()??))
+}
+
+/// The faults of where the files of a deployment answer, and of names that its pages give.
+pub(crate) fn faults(deployment: &Deployment) -> Vec<Value> {
+    let application = &deployment.application;
+    let of_others = place(application).into_iter().map(|(prefix, other)| {
         json!({ "path": INDEX, "message": format!("files at {prefix} are those of {other}, who owns another application"),
             "hint": "Say where these answer, in routes.sql: select http.files('/path')." })
     });
     let missing = rows_as_owner(
         "select m.prefix, m.name from deploy.misplaced_files($1, $2) m",
-        &[name.into(), owner.as_str().into()],
-        two,
+        &[application.name.as_str().into(), name_of(application.owner).into()],
+        two_texts,
     );
     let not_there = missing.into_iter().map(|(prefix, file)| {
         json!({ "path": "routes.sql", "message": format!("http.files('{prefix}', …): there is no file static/{file}") })

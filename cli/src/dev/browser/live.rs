@@ -90,7 +90,7 @@ impl Events {
 }
 
 fn event(states: &mut States) -> String {
-    format!("data: {}\n\n", states.borrow_and_update().version())
+    format!("data: {}\n\n", states.borrow_and_update().event())
 }
 
 async fn next(mut states: States) -> (States, Option<Bytes>) {

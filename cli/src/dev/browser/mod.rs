@@ -27,6 +27,7 @@ mod state;
 mod tests;
 mod told;
 
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -64,7 +65,13 @@ impl Browser {
     /// Takes connections from now on.
     pub(crate) fn begin(front: Front, behind: u16) -> Result<Browser> {
         let run = RandomState::new().build_hasher().finish();
-        let (state, states) = watch::channel(Arc::new(State { now: Now::Starts, run, number: 0 }));
+        let (state, states) = watch::channel(Arc::new(State {
+            now: Now::Starts,
+            run,
+            number: 0,
+            whole: 0,
+            styles: BTreeMap::new(),
+        }));
         let (end, ended) = oneshot::channel();
         let shared = Arc::new(Shared {
             behind: SocketAddr::from(([127, 0, 0, 1], behind)),
@@ -90,9 +97,22 @@ impl Browser {
         self.state.send_if_modified(|state| {
             let changes = is_new || state.now != now;
             if changes {
-                *state = Arc::new(State { now, run: state.run, number: state.number + 1 });
+                let number = state.number + 1;
+                let styles = BTreeMap::new();
+                *state = Arc::new(State { now, run: state.run, number, whole: number, styles });
             }
             changes
+        });
+    }
+}
+
+impl Browser {
+    /// Says that nothing but style sheets is new: pages take these, and are not loaded again.
+    pub(crate) fn restyle(&self, styles: BTreeMap<String, String>) {
+        self.state.send_modify(|state| {
+            let State { now, run, number, whole, .. } = &**state;
+            *state =
+                Arc::new(State { now: now.clone(), run: *run, number: number + 1, whole: *whole, styles });
         });
     }
 }

@@ -172,7 +172,7 @@ Nothing of it was deployed.";
 
     #[test]
     fn while_it_is_live_there_is_no_page_of_ours() {
-        let state = |now| State { now, run: 1, number: 2 };
+        let state = |now| State { now, run: 1, number: 2, whole: 2, styles: Default::default() };
         assert!(of(&state(Now::Live)).is_none());
         let answer = of(&state(Now::Starts)).unwrap();
         assert_eq!(answer.status(), 503);

@@ -1,5 +1,6 @@
 //! How the application is, and what all connections use.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -25,12 +26,27 @@ pub(super) struct State {
     /// Of this run of the command: a page that another has made is older.
     pub(super) run: u64,
     pub(super) number: u64,
+    /// The number since which nothing but style sheets has changed.
+    pub(super) whole: u64,
+    /// The style sheets by their paths in static/, each with the path that says what is in it.
+    pub(super) styles: BTreeMap<String, String>,
 }
 
 impl State {
     /// Tells a page whether it is still as it would be.
     pub(super) fn version(&self) -> String {
         format!("{:016x}.{}", self.run, self.number)
+    }
+
+    /// The event that pages get: the version, and since which one they need other style sheets alone.
+    pub(super) fn event(&self) -> String {
+        let version = self.version();
+        if self.whole == self.number {
+            return version;
+        }
+        // Texts become JSON in any case.
+        let styles = serde_json::to_string(&self.styles).unwrap_or_default();
+        format!("{version} {:016x}.{} {styles}", self.run, self.whole)
     }
 }
 
