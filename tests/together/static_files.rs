@@ -164,6 +164,39 @@ fn what_a_deployment_has_replaced_answers_by_its_hashed_name_and_comes_back_by_a
 }
 
 #[test]
+fn the_names_of_a_bundler_are_kept_for_ever_and_answer_after_they_are_gone() {
+    let shop = Application::of(&[
+        ("static/app/assets/main-AAAA.js", "first\n"),
+        ("static/app/index.html", "<!doctype html>\n"),
+    ]);
+    shop.write("howdah.toml", "name = \"shop\"\nimmutable = [\"app/assets/\"]\n");
+    shop.ok("deploy");
+    let platform = &shop.platform;
+    let ask = |name: &str| {
+        let reply = platform.get(&format!("/static/app/{name}"));
+        (reply.status, reply.header("cache-control").unwrap_or_default().contains("immutable"), reply.text())
+    };
+    wait_for("the files", || ask("assets/main-AAAA.js") == (200, true, "first\n".into()));
+    assert!(!ask("index.html").1);
+    for number in 0..10 {
+        fs::remove_dir_all(shop.folder.path().join("static/app/assets")).unwrap();
+        shop.write(&format!("static/app/assets/main-B{number}.js"), &format!("later {number}\n"));
+        shop.ok("deploy");
+    }
+    wait_for("the last", || ask("assets/main-B9.js").0 == 200);
+    assert_eq!(ask("assets/main-AAAA.js"), (200, true, "first\n".into()));
+    assert_eq!(ask("assets/main-B3.js"), (200, true, "later 3\n".into()));
+    // Other bytes under such a name would never reach who has it.
+    shop.write("static/app/assets/main-AAAA.js", "another\n");
+    let told = shop.fails("deploy");
+    assert!(told.contains("static/app/assets/main-AAAA.js has other bytes than before"), "{told}");
+    // The same bytes may come back.
+    shop.write("static/app/assets/main-AAAA.js", "first\n");
+    shop.ok("deploy");
+    assert_eq!(shop.value("select count(*)::text from http.static_file where name like '%AAAA.js'"), "1");
+}
+
+#[test]
 fn a_fresh_database_answers_as_one_that_was_deployed_step_by_step() {
     let shop = shop();
     shop.ok("deploy");

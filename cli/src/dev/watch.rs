@@ -2,10 +2,13 @@
 //! and it works where nobody tells of changes, as in shared volumes. Links are not followed: no file of an application is behind one.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+use folder::files::MODULES;
 
 /// The least time between two looks.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -14,7 +17,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Looking takes no more than this part of the time, as long as the pause is not the longest.
 const SHARE: u32 = 20;
 /// Files that are looked at; a folder with more is none of an application.
-const MOST: usize = 20_000;
+const MOST: usize = 20_000 + files::MOST;
 
 /// What tells one state of a file from another: inode, size, and the times of its content and of its name, in nanoseconds.
 type Stamp = (u64, u64, i64, i64);
@@ -46,13 +49,14 @@ impl Watch {
     }
 }
 
-/// All files below a folder, but for what begins with a dot.
+/// All files below a folder, but for what begins with a dot, and what a package manager has put there.
 fn stamps(folder: &Path) -> BTreeMap<PathBuf, Stamp> {
     let mut stamps = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         let entries = fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok);
-        for entry in entries.filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b".")) {
+        let is_left_out = |name: &OsStr| name.as_encoded_bytes().starts_with(b".") || name == MODULES;
+        for entry in entries.filter(|entry| !is_left_out(&entry.file_name())) {
             let path = entry.path();
             let Ok(known) = fs::symlink_metadata(&path) else { continue };
             if stamps.len() >= MOST {

@@ -145,7 +145,7 @@ mod tests {
 
     fn version() -> Version {
         let packed = [Some(300), None, Some(400)];
-        Version { digest: DIGEST.into(), size: 1000, since: 1000, is_current: true, packed }
+        Version { digest: DIGEST.into(), size: 1000, since: 1000, is_current: true, is_fixed: false, packed }
     }
 
     fn ask(version: &Version, headers: &[(&str, &str)]) -> (u16, FileBytes, String) {

@@ -1,4 +1,4 @@
-//! The list of an application's files: a line for each, with the digest of its bytes, how many they are, and its name. It is the text that
+//! The list of an application's files: a line for each, with the digest of its bytes, how many they are (`*` behind it says that the name never has others), and its name. It is the text that
 //! is deployed; the bytes go by their digests beside it.
 
 use std::collections::BTreeMap;
@@ -18,6 +18,8 @@ pub struct IndexEntry {
     pub digest: String,
     /// How many they are.
     pub size: u64,
+    /// Whether the name says what is in the file, so that it never has other bytes.
+    pub is_fixed: bool,
 }
 
 /// The files by their names, whose parts `/` divides.
@@ -46,9 +48,10 @@ impl Index {
     /// Its text.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        for (name, IndexEntry { digest, size }) in &self.entries {
+        for (name, IndexEntry { digest, size, is_fixed }) in &self.entries {
+            let mark = if *is_fixed { "*" } else { "" };
             // A string takes all that is written to it.
-            let _ = writeln!(text, "{digest} {size} {name}");
+            let _ = writeln!(text, "{digest} {size}{mark} {name}");
         }
         text
     }
@@ -90,9 +93,10 @@ fn parse_line(line: &str) -> Option<(&str, IndexEntry)> {
     let (digest, rest) = line.split_at_checked(DIGITS)?;
     let (size, name) = rest.strip_prefix(' ')?.split_once(' ')?;
     let is_digest = digest.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let (size, is_fixed) = size.strip_suffix('*').map_or((size, false), |size| (size, true));
     let is_size = size.bytes().all(|byte| byte.is_ascii_digit());
     let size = size.parse().ok()?;
-    (is_digest && is_size).then(|| (name, IndexEntry { digest: digest.to_owned(), size }))
+    (is_digest && is_size).then(|| (name, IndexEntry { digest: digest.to_owned(), size, is_fixed }))
 }
 
 /// Checks a name, which is a path in the folder.
@@ -121,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_text_is_what_was_written() {
-        let entry = |digit: &str, size| IndexEntry { digest: digit.repeat(DIGITS), size };
+        let entry = |digit: &str, size| IndexEntry { digest: digit.repeat(DIGITS), size, is_fixed: size > 1 };
         let mut index = Index::default();
         for (place, name) in
             ["app.css", "a b/ä.png", "root/favicon.ico", ".well-known/x"].into_iter().enumerate()
@@ -141,6 +145,8 @@ mod tests {
             format!("{} 1 a", "A".repeat(DIGITS)),
             format!("{digest} -1 a"),
             format!("{digest} +1 a"),
+            format!("{digest} 1** a"),
+            format!("{digest} * a"),
             format!("{digest} 1"),
             format!("{digest} 1 "),
             format!("{digest} 1 /a"),

@@ -19,8 +19,10 @@ pub struct Version {
     pub size: u64,
     /// Since when the name has them, in seconds of the UNIX clock.
     pub since: u64,
-    /// Whether it has them now. If not, its hashed name alone has.
+    /// Whether it has them now. If not, its hashed name alone has, unless they are fixed.
     pub is_current: bool,
+    /// Whether the name says what is in the file: it never has other bytes.
+    pub is_fixed: bool,
     /// How many they are by each coding of [`Coding::ALL`], if they are there.
     pub packed: [Option<u64>; Coding::ALL.len()],
 }
@@ -83,8 +85,9 @@ impl Tree {
                 None => PathFound::Nothing,
             };
         }
-        if let Some(version) = self.current(name) {
-            return PathFound::File(StaticFile { name: name.clone(), version, is_immutable: false });
+        if let Some(version) = self.current(name).or_else(|| self.fixed(name)) {
+            let is_immutable = version.is_fixed;
+            return PathFound::File(StaticFile { name: name.clone(), version, is_immutable });
         }
         if let Some((name, digits)) = plain(name)
             && let Some(versions) = self.names.get(&name)
@@ -118,6 +121,11 @@ impl Tree {
             .into_iter()
             .flatten()
             .collect()
+    }
+
+    /// The bytes that a name had, if it never has others.
+    fn fixed(&self, name: &str) -> Option<&Version> {
+        self.names.get(name)?.iter().find(|version| version.is_fixed)
     }
 
     /// The bytes that a name has now.

@@ -14,7 +14,14 @@ fn tree(names: &[&str]) -> Tree {
 }
 
 fn version(digits: &str, is_current: bool) -> Version {
-    Version { digest: format!("{digits:0<64}"), size: 1, since: 0, is_current, packed: [None; 3] }
+    Version {
+        digest: format!("{digits:0<64}"),
+        size: 1,
+        since: 0,
+        is_current,
+        is_fixed: false,
+        packed: [None; 3],
+    }
 }
 
 fn mount(prefix: &str, folder: &str) -> Mount {
@@ -101,6 +108,10 @@ fn bytes_that_a_name_had_answer_by_their_digest_alone() {
     assert_eq!(digest("/static/app.aaaaaaaaaaaa.js").as_deref(), Some("aaaaaaaaaaaa"));
     assert_eq!(digest("/static/gone.cccccccccccc.js").as_deref(), Some("cccccccccccc"));
     assert_eq!(digest("/static/gone.js"), None);
+    // A bundler's name never has other bytes.
+    tree.add("main-BxK3.js".into(), Version { is_fixed: true, ..version("dddddddddddd", false) });
+    let place = mounts.place("/static/main-BxK3.js").unwrap();
+    assert!(matches!(tree.find(&place), PathFound::File(file) if file.is_immutable));
 }
 
 mod hunts {

@@ -118,7 +118,7 @@ impl Folder {
         let manifest = read_manifest(folder).map_err(|fault| vec![fault])?;
         collect(folder, folder, &mut paths, &mut faults);
         let mut files: BTreeMap<String, File> = BTreeMap::new();
-        let statics = read_statics(&mut paths, manifest.source_maps, &mut faults);
+        let statics = read_statics(&mut paths, &manifest, &mut faults);
         if paths.iter().any(|(path, _)| path == statics::FOLDER) {
             faults.push(Fault::of(statics::FOLDER, "this is a file, where a folder is meant; rename it"));
         }
@@ -158,7 +158,7 @@ impl Folder {
 }
 
 /// Takes the files of `static/` out of those of the folder, and reads them.
-fn read_statics(paths: &mut Vec<(String, PathBuf)>, keeps_maps: bool, faults: &mut Vec<Fault>) -> Statics {
+fn read_statics(paths: &mut Vec<(String, PathBuf)>, manifest: &Manifest, faults: &mut Vec<Fault>) -> Statics {
     let mut names: BTreeMap<String, PathBuf> = BTreeMap::new();
     paths.retain(|(path, place)| {
         let Some(name) = path.strip_prefix(statics::INDEX) else { return true };
@@ -167,7 +167,7 @@ fn read_statics(paths: &mut Vec<(String, PathBuf)>, keeps_maps: bool, faults: &m
         }
         false
     });
-    statics::read(names, keeps_maps).unwrap_or_else(|found| {
+    statics::read(names, manifest).unwrap_or_else(|found| {
         faults.extend(found);
         Statics::default()
     })
@@ -221,6 +221,9 @@ fn read_file(path: &str, place: &Path) -> Result<String, Fault> {
     if pages::is_page(path) { Ok(text) } else { text::without_psql(path, &text) }
 }
 
+/// The folder of a package manager's, which has tens of thousands of files that are none of an application.
+pub const MODULES: &str = "node_modules";
+
 /// All files below, with their paths; what begins with a dot, or ends with ~, is an editor's or git's.
 fn collect(folder: &Path, top: &Path, paths: &mut Vec<(String, PathBuf)>, faults: &mut Vec<Fault>) {
     let entries = match fs::read_dir(folder) {
@@ -237,7 +240,7 @@ fn collect(folder: &Path, top: &Path, paths: &mut Vec<(String, PathBuf)>, faults
         };
         let below = place.strip_prefix(top).unwrap_or(&place);
         let is_well_known = name == ".well-known" && below.starts_with(statics::FOLDER);
-        if name.starts_with('.') && !is_well_known || name.ends_with('~') {
+        if name.starts_with('.') && !is_well_known || name.ends_with('~') || name == MODULES {
             continue;
         }
         let parts: Vec<String> = below.iter().map(|part| part.to_string_lossy().nfc().collect()).collect();

@@ -31,6 +31,9 @@ pub struct Manifest {
     /// Tables that seeds fill, each with the columns by which a row is known again, divided by commas.
     #[serde(default)]
     pub seeds: BTreeMap<String, String>,
+    /// Folders in `static/` whose files have names that say what is in them, as bundlers make them.
+    #[serde(default)]
+    pub immutable: Vec<String>,
     /// Whether source maps in `static/` are published.
     #[serde(default)]
     pub source_maps: bool,
@@ -66,6 +69,7 @@ impl Manifest {
             roles: Vec::new(),
             handlers: false,
             seeds: BTreeMap::new(),
+            immutable: Vec::new(),
             source_maps: false,
             environments: BTreeMap::new(),
         }

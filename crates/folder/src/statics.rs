@@ -9,7 +9,7 @@ use files::index::check_name;
 use files::{Index, IndexEntry, LONGEST, MOST, css};
 use sha2::{Digest, Sha256};
 
-use crate::{Fault, own};
+use crate::{Fault, Manifest, own};
 
 /// The folder.
 pub const FOLDER: &str = "static";
@@ -66,18 +66,20 @@ pub struct Statics {
     pub warnings: Vec<Fault>,
 }
 
-/// Reads the files of `static/`, by their names in it. All that is wrong with them is told. `keeps_maps` says whether source maps are published.
-pub(crate) fn read(files: BTreeMap<String, PathBuf>, keeps_maps: bool) -> Result<Statics, Vec<Fault>> {
+/// Reads the files of `static/`, by their names in it. All that is wrong with them is told. The manifest says whether source maps are published, and which
+/// names say what is in them.
+pub(crate) fn read(files: BTreeMap<String, PathBuf>, manifest: &Manifest) -> Result<Statics, Vec<Fault>> {
     let is_left_out = |name: &str| {
         let end = LEFT_OUT.into_iter().find(|end| name.to_ascii_lowercase().ends_with(end));
-        end.is_some_and(|end| !(keeps_maps && end == ".map"))
+        end.is_some_and(|end| !(manifest.source_maps && end == ".map"))
     };
     let files: BTreeMap<String, PathBuf> = files.into_iter().filter(|(name, _)| !is_left_out(name)).collect();
     if files.len() > MOST {
         let message = format!("there are {} files in static/; {MOST} is the most", files.len());
         return Err(vec![Fault::of("", message)]);
     }
-    let mut reading = Reading { files: &files, statics: Statics::default(), begun: BTreeSet::new() };
+    let mut reading =
+        Reading { files: &files, manifest, statics: Statics::default(), begun: BTreeSet::new() };
     let mut faults = Vec::new();
     for name in files.keys() {
         if let Err(error) = check_name(name) {
@@ -96,6 +98,7 @@ fn path_of(name: &str) -> String {
 /// Files, of which some are read.
 struct Reading<'f> {
     files: &'f BTreeMap<String, PathBuf>,
+    manifest: &'f Manifest,
     statics: Statics,
     /// Style sheets that are being read: one that reads another which reads it has no digest yet.
     begun: BTreeSet<String>,
@@ -108,7 +111,9 @@ impl Reading<'_> {
             return Ok(());
         }
         let place = &self.files[name];
-        let sheet = if name.to_ascii_lowercase().ends_with(".css") { sheet_in(place)? } else { None };
+        // A bundler has made the addresses of its sheets as it means them.
+        let is_sheet = name.to_ascii_lowercase().ends_with(".css") && !self.is_fixed(name);
+        let sheet = if is_sheet { sheet_in(place)? } else { None };
         let (digest, size, bytes) = match sheet {
             Some(sheet) => {
                 self.begun.insert(name.to_owned());
@@ -126,8 +131,17 @@ impl Reading<'_> {
         }
         let content = Content { name: name.to_owned(), size, bytes };
         self.statics.contents.entry(digest.clone()).or_insert(content);
-        self.statics.index.entries.insert(name.to_owned(), IndexEntry { digest, size });
+        let entry = IndexEntry { digest, size, is_fixed: self.is_fixed(name) };
+        self.statics.index.entries.insert(name.to_owned(), entry);
         Ok(())
+    }
+
+    /// Whether a name says what is in the file.
+    fn is_fixed(&self, name: &str) -> bool {
+        let is_in = |folder: &String| {
+            name.strip_prefix(folder.trim_end_matches('/')).is_some_and(|rest| rest.starts_with('/'))
+        };
+        self.manifest.immutable.iter().any(is_in)
     }
 
     /// A style sheet with the hashed names of the files that it names.

@@ -35,6 +35,8 @@ fn what_nobody_means_to_publish_is_left_out() {
         ("static/X.TOML", "x"),
         ("static/root/.well-known/security.txt", "x"),
         ("static/.well-known/y", "x"),
+        ("static/node_modules/p/x.js", "x"),
+        ("node_modules/p/x.sql", "x"),
     ];
     let plain = Folder::read(application("", &files).path()).unwrap();
     assert_eq!(names(&plain), [".well-known/y", "app.js", "root/.well-known/security.txt"]);

@@ -103,45 +103,76 @@ sql_function!(
         deployments::announce();
         let text = call.text(0).unwrap_or_default();
         let index = index_of(call, &deployment, text);
-        let (mut names, mut digests, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
+        let application = &deployment.application;
+        let counts = IndexColumns::of(index).put(application);
+        if call.argument(0).is_some() {
+            keep_text(application, &digest_of(text), text);
+        }
+        // Pages name files before routes say where these answer.
+        place(application);
+        call.give(counts.to_string())
+    }
+);
+
+/// The columns of an index.
+struct IndexColumns {
+    names: Vec<String>,
+    digests: Vec<String>,
+    sizes: Vec<i64>,
+    fixed: Vec<bool>,
+}
+
+impl IndexColumns {
+    fn of(index: Index) -> IndexColumns {
+        let (mut names, mut digests, mut sizes, mut fixed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (name, entry) in index.entries {
             names.push(name);
             digests.push(entry.digest);
             sizes.push(entry.size.cast_signed());
+            fixed.push(entry.is_fixed);
         }
-        let application = &deployment.application;
+        IndexColumns { names, digests, sizes, fixed }
+    }
+
+    /// Gives an application these files. How many names are new, have other bytes, and are gone.
+    fn put(self, application: &Application) -> Value {
+        let IndexColumns { names, digests, sizes, fixed } = self;
         let name = application.name.as_str();
-        // Nothing is sent for what is only tried.
+        let changed = value_as_owner::<String>(
+            "select deploy.changed_fixed_file($1, $2, $3, $4)",
+            &[name.into(), names.clone().into(), digests.clone().into(), fixed.clone().into()],
+        );
+        if let Some(changed) = changed {
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                &format!("static/{changed} has other bytes than before, and clients keep those for ever"),
+                "howdah.toml says immutable of its folder: let what builds it put a hash of the bytes into each name, or take the folder out.",
+            );
+        }
+        // Nothing is sent for a deployment that is only tried.
         if !trial::is_tried()
             && let Some(missing) = value_as_owner::<String>(
                 "select deploy.unsent_file($1, $2, $3, $4)",
                 &[name.into(), names.clone().into(), digests.clone().into(), sizes.clone().into()],
             )
         {
-            pg::guard::unwind(pg::guard::PgError {
-                // Somebody else's deployment has thrown away what nobody used: the same again may succeed.
-                sqlstate: *b"40001",
-                message: format!("the bytes of static/{missing} are not there"),
-                hint: Some("howdah deploy sends them. Of a deployment that was replaced they are kept for 30 days: deploy its folder.".into()),
-                ..pg::guard::PgError::default()
-            });
+            refuse_with_hint(
+                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                &format!("the bytes of static/{missing} are not there"),
+                "howdah deploy sends them. Of a deployment that was replaced they are kept for 30 days: deploy its folder.",
+            );
         }
         let counts = rows_as_owner(
-            "select p.added, p.changed, p.gone from deploy.put_files($1, $2, $3, $4) p",
-            &[name.into(), names.into(), digests.into(), sizes.into()],
+            "select p.added, p.changed, p.gone from deploy.put_files($1, $2, $3, $4, $5) p",
+            &[name.into(), names.into(), digests.into(), sizes.into(), fixed.into()],
             |row| {
                 let count = |place| row.get::<i64>(place).ok().flatten();
                 Some(json!({ "added": count(1)?, "changed": count(2)?, "gone": count(3)? }))
             },
         );
-        if call.argument(0).is_some() {
-            keep_text(application, &digest_of(text), text);
-        }
-        // Pages name files before routes say where these answer.
-        place(application);
-        call.give(counts.into_iter().next().unwrap_or_default().to_string())
+        counts.into_iter().next().unwrap_or_default()
     }
-);
+}
 
 /// The files that a text says; an error if it is not the deployment's.
 fn index_of(call: Call, deployment: &Deployment, text: &str) -> Index {

@@ -28,10 +28,9 @@ pub(crate) fn at_commit(queue: &Definition) {
             due.push(queue.name.clone());
         }
     });
-    if !REGISTERED.get() {
+    if !REGISTERED.replace(true) {
         // SAFETY: a callback for the life of this session.
         unsafe { pg_sys::RegisterXactCallback(Some(at_transaction_end), std::ptr::null_mut()) };
-        REGISTERED.set(true);
     }
 }
 

@@ -42,7 +42,7 @@ pub fn versions(client: &SpiClient<'_>) -> Result<Vec<(String, i64)>, spi::Error
 }
 
 const FILES: &str = "select f.name, f.digest, f.size, extract(epoch from f.since)::bigint, f.until is null,
-      octet_length(c.brotli)::bigint, octet_length(c.zstd)::bigint, octet_length(c.gzip)::bigint
+      octet_length(c.brotli)::bigint, octet_length(c.zstd)::bigint, octet_length(c.gzip)::bigint, f.is_fixed
     from http.static_file f join http.static_content c on c.application = f.application and c.digest = f.digest
     where f.application = $1";
 
@@ -63,6 +63,7 @@ fn collect<'r>(rows: impl Iterator<Item = SpiHeapTupleData<'r>>) -> Result<Tree,
             size: number(3)?.unwrap_or_default(),
             since: number(4)?.unwrap_or_default(),
             is_current: row.get(5)?.unwrap_or_default(),
+            is_fixed: row.get(9)?.unwrap_or_default(),
             packed: [number(6)?, number(7)?, number(8)?],
         };
         tree.add(row.get(1)?.unwrap_or_default(), version);

@@ -48,7 +48,9 @@ impl Job<'_, '_> {
             }
             // SAFETY: by contract.
             Way::Handlers(allow) => unsafe {
+                // Elsewhere the gateway has found none.
                 if allow.is_none()
+                    && (self.called || !self.path_guards.is_empty())
                     && let Some(status) = self.answer_by_file(routes)?
                 {
                     return Ok(status);

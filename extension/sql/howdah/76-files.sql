@@ -27,11 +27,13 @@ create table http.static_file (
   name text not null,
   digest text not null,
   size bigint not null,
+  is_fixed boolean not null,
   since timestamptz not null,
   until timestamptz,
   primary key (application, name, digest));
 comment on table http.static_file is 'Which bytes the name of a file has, and had until a month ago';
 comment on column http.static_file.name is 'The path in static/';
+comment on column http.static_file.is_fixed is 'Whether the name says what is in the file: it never has other bytes';
 comment on column http.static_file.since is 'Since when the name has them';
 comment on column http.static_file.until is 'When it got others, or went; null if it has them now';
 
@@ -70,7 +72,7 @@ comment on function deploy.set_files(text) is
 ;
 
 create function deploy.put_files(
-  application text, names text[], digests text[], sizes bigint[], out added bigint, out changed bigint, out gone bigint)
+  application text, names text[], digests text[], sizes bigint[], fixed boolean[], out added bigint, out changed bigint, out gone bigint)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $body$
@@ -85,9 +87,11 @@ begin
     returning f.name)
   select coalesce(array_agg(o.name), '{}') into taken from others o;
   with put as (
-    insert into http.static_file as f (application, name, digest, size, since)
-    select put_files.application, w.name, w.digest, w.size, now() from unnest(names, digests, sizes) w (name, digest, size)
-    on conflict (application, name, digest) do update set since = excluded.since, until = null where f.until is not null
+    insert into http.static_file as f (application, name, digest, size, is_fixed, since)
+    select put_files.application, w.name, w.digest, w.size, w.is_fixed, now()
+    from unnest(names, digests, sizes, fixed) w (name, digest, size, is_fixed)
+    on conflict (application, name, digest) do update set since = excluded.since, until = null, is_fixed = excluded.is_fixed
+    where f.until is not null or f.is_fixed <> excluded.is_fixed
     returning f.name)
   select count(*) filter (where p.name <> all (taken)), count(*) filter (where p.name = any (taken)) into added, changed from put p;
   gone := cardinality(taken) - changed;
@@ -102,7 +106,7 @@ begin
     and not exists (select from http.static_file f where f.application = c.application and f.digest = c.digest);
 end
 $body$;
-comment on function deploy.put_files(text, text[], text[], bigint[]) is
+comment on function deploy.put_files(text, text[], text[], bigint[], boolean[]) is
   'Gives names their bytes; those of before answer by hashed names for 30 days'
 ;
 
@@ -169,6 +173,19 @@ as $body$
 $body$;
 comment on function deploy.unsent_file(text, text[], text[], bigint[]) is 'A name whose bytes are not there, or are others; null if there is none';
 
+create function deploy.changed_fixed_file(application text, names text[], digests text[], fixed boolean[]) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $body$
+  select w.name from unnest(changed_fixed_file.names, changed_fixed_file.digests, changed_fixed_file.fixed) w (name, digest, is_fixed)
+  join http.static_file f on f.application = changed_fixed_file.application and f.name = w.name and f.digest <> w.digest
+  where w.is_fixed and f.is_fixed
+  order by 1 limit 1
+$body$;
+comment on function deploy.changed_fixed_file(text, text[], text[], boolean[]) is
+  'A name that never has other bytes, and is to have others than it had; null if there is none'
+;
+
 create function deploy.file_names(application text) returns setof text
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -194,7 +211,7 @@ $body$;
 comment on function deploy.misplaced_files(text, text) is 'Places of files, each with a folder or a file that is not there';
 
 revoke all on function
-  deploy.put_files(text, text[], text[], bigint[]), deploy.default_files(text, text), deploy.lacking_files(text, text[], boolean),
+  deploy.put_files(text, text[], text[], bigint[], boolean[]), deploy.changed_fixed_file(text, text[], text[], boolean[]), deploy.default_files(text, text), deploy.lacking_files(text, text[], boolean),
   deploy.keep_bytes(text, text, bytea, boolean, bytea, bytea, bytea), deploy.unsent_file(text, text[], text[], bigint[]), deploy.file_names(text),
   deploy.misplaced_files(text, text)
 from public;

@@ -130,3 +130,29 @@ fn the_version_stands_the_same_everywhere() {
         assert!(kept.contains(&dump), "{dump} is missing");
     }
 }
+
+/// Files that put hooks and callbacks there, each once in a process because of where it is called: as the library is loaded, or as a worker begins.
+const ONCE_BY_PLACE: [&str; 5] = [
+    "extension/shared/src/lib.rs",
+    "extension/howdah/src/utility.rs",
+    "extension/session/src/log_rate.rs",
+    "extension/request/src/admission.rs",
+    "extension/session/src/watch.rs",
+];
+
+/// A hook that is put there a second time becomes its own next, and never ends.
+#[test]
+fn hooks_are_put_there_once() {
+    let puts = |line: &str| {
+        line.contains("_hook = Some(") && line.contains("pg_sys::")
+            || line.contains("Register") && line.contains("Callback(Some(")
+    };
+    let again: Vec<String> = sources::all()
+        .iter()
+        .filter(|source| source.is_product() && source.path.starts_with("extension/"))
+        .filter(|source| !ONCE_BY_PLACE.contains(&source.path.as_str()))
+        .filter(|source| source.text.lines().any(puts) && !source.text.contains(".replace(true)"))
+        .map(|source| source.path.clone())
+        .collect();
+    assert!(again.is_empty(), "they may put a hook there a second time: {again:?}");
+}
