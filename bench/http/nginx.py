@@ -55,7 +55,11 @@ class NginxFiles:
         files = folder / "static"
         static_files.write(files, packed=True)
         run(["chmod", "-R", "a+rX", str(folder)], cwd=cluster.folder)
-        tls = f"ssl_certificate {made.chain}; ssl_certificate_key {made.key};" if made else ""
+        tls = (
+            f"ssl_certificate {made.chain}; ssl_certificate_key {made.key}; ssl_protocols TLSv1.3;"
+            if made
+            else ""
+        )
         file = folder / "nginx.conf"
         text = Template(FILES_CONFIGURATION.read_text())
         file.write_text(text.substitute(port=origin.port, ssl="ssl" if made else "", tls=tls, root=folder))
