@@ -267,8 +267,9 @@ comment on function http.files(text, text, text) is
 revoke all on function http.files(text, text, text) from public;
 grant execute on function http.files(text, text, text) to howdah_admin;
 
+-- It looks rows up as the owner, which nothing may do beside parallel workers.
 create function http.asset(name text) returns text
-language c stable strict parallel restricted
+language c stable strict parallel unsafe
 as 'MODULE_PATHNAME', 'howdah_asset';
 comment on function http.asset(text) is
   'The path of a file of static/ with the digest of its bytes, which clients may keep for ever; an error if there is no such file'

@@ -163,6 +163,27 @@ fn what_a_deployment_has_replaced_answers_by_its_hashed_name_and_comes_back_by_a
     assert_eq!(shop.value("select count(*)::text from http.file_prefix"), "0");
 }
 
+/// A statement whose snapshot is from before a deployment must not have its process keep the address of then.
+#[test]
+fn an_address_is_that_of_now_also_where_a_transaction_sees_the_past() {
+    let shop = shop();
+    shop.ok("deploy");
+    let mut session = shop.platform.session();
+    let address = |session: &mut cluster::postgres::Client| -> String {
+        session.query_one("select http.asset('long.js')", &[]).unwrap().get(0)
+    };
+    session.batch_execute("set role shop_owner").unwrap();
+    assert_eq!(address(&mut session), format!("/static/{}", hashed(&shop, "long.js")));
+    session.batch_execute("begin isolation level repeatable read; select 1").unwrap();
+    shop.write("static/long.js", "another\n");
+    shop.ok("deploy");
+    // With a lock come the news.
+    session.batch_execute("lock table pg_catalog.pg_class in access share mode").unwrap();
+    address(&mut session);
+    session.batch_execute("commit").unwrap();
+    assert_eq!(address(&mut session), format!("/static/{}", hashed(&shop, "long.js")));
+}
+
 #[test]
 fn the_names_of_a_bundler_are_kept_for_ever_and_answer_after_they_are_gone() {
     let shop = Application::of(&[

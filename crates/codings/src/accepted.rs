@@ -57,11 +57,6 @@ impl Accepted {
         let is_meant = self.plain == WHOLE && size < plain;
         (is_better || is_meant).then_some(coding)
     }
-
-    /// Whether a client takes a coding at all.
-    pub fn takes(&self, coding: Coding) -> bool {
-        self.codings[coding as usize] > 0
-    }
 }
 
 /// A member of the list: its name and its quality in thousandths.

@@ -76,7 +76,12 @@ fn look_up(owner: Oid, name: &str) -> Option<String> {
             Ok::<_, spi::Error>(Some((text(1)?, text(2)?, text(3)?)))
         })
     };
+    // The snapshot of the statement may be older than the news of the configuration that have been accepted since: its address would be kept as if it were new.
+    // SAFETY: inside a transaction, in no parallel plan; after an error the transaction's end takes the snapshot back.
+    unsafe { pg_sys::PushActiveSnapshot(pg_sys::GetLatestSnapshot()) };
     let found = as_owner(read).unwrap_or_else(|error| pgrx::error!("the files cannot be read: {error}"));
+    // SAFETY: it is the one from above.
+    unsafe { pg_sys::PopActiveSnapshot() };
     found.map(|(prefix, folder, digest)| {
         let rest = name.strip_prefix(&folder).unwrap_or(name).trim_start_matches('/');
         format!("{}/{}", prefix.trim_end_matches('/'), files::served::escaped(&hashed(rest, &digest)))
