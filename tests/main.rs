@@ -19,6 +19,8 @@ mod together {
     mod changed_code;
     mod changes;
     mod commits;
+    mod compressed_bodies;
+    mod compression;
     mod contrib;
     mod cookies;
     mod databases;

@@ -10,6 +10,10 @@ comment on table http.route is 'Routes and pages; change them by http.route() an
 comment on column http.route.is_page is
   'Whether it answers those alone who prefer HTML, where a route has the same method and pattern; without one it answers everybody';
 alter table http.route add column form_page text;
+alter table http.route add column uncompressed boolean not null default false;
+alter table http.route add column takes_compressed boolean not null default false;
+comment on column http.route.uncompressed is 'Whether its answers are sent as they are to those, too, who would take them compressed';
+comment on column http.route.takes_compressed is 'Whether bodies of requests for it are unpacked that a Content-Encoding names';
 comment on column http.route.form_page is
   'The path of the page that is shown again where a form is refused, with parameters of the pattern; null if it is no form''s';
 alter table http.route drop constraint route_pkey;
@@ -53,6 +57,20 @@ language c volatile
 as 'MODULE_PATHNAME', 'howdah_cross_site';
 comment on function http.cross_site(text, text, boolean) is
   'Lets a route take what pages of other sites send by another method than GET: a payment''s callback, a sign-in elsewhere';
+
+create function http.uncompressed(method text, pattern text, uncompressed boolean default true) returns void
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_uncompressed';
+comment on function http.uncompressed(text, text, boolean) is
+  'Has the answers of a route sent as they are: those with a secret beside what others can choose, whose length would tell the secret'
+;
+
+create function http.compressed_body(method text, pattern text, takes boolean default true) returns void
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_compressed_body';
+comment on function http.compressed_body(text, text, boolean) is
+  'Lets a route take bodies by gzip, zstd or br, which it gets unpacked, up to howdah.max_inflated_body'
+;
 
 create function http.invalid(parameter text, message text) returns void
 language c volatile parallel unsafe
@@ -133,11 +151,11 @@ as 'MODULE_PATHNAME', 'howdah_unguard';
 comment on function http.unguard(text) is 'Removes a guard; false if there is none';
 
 revoke all on function
-  http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean), http.form(text, text, text),
+  http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean), http.uncompressed(text, text, boolean), http.compressed_body(text, text, boolean), http.form(text, text, text),
   http.guard(text, text, text, text), http.unguard(text)
 from public;
 grant execute on function
-  http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean), http.form(text, text, text),
+  http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean), http.uncompressed(text, text, boolean), http.compressed_body(text, text, boolean), http.form(text, text, text),
   http.guard(text, text, text, text), http.unguard(text)
 to howdah_admin;
 grant select on http.guarded to howdah_admin;
@@ -147,7 +165,7 @@ declare
 begin
   for app in select a.* from deploy.application a loop
     execute pg_catalog.format(
-      'grant execute on function http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean), http.form(text, text, text), http.guard(text, text, text, text), http.unguard(text) to %s', app.owner);
+      'grant execute on function http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean), http.uncompressed(text, text, boolean), http.compressed_body(text, text, boolean), http.form(text, text, text), http.guard(text, text, text, text), http.unguard(text) to %s', app.owner);
   end loop;
 end
 $body$;
@@ -1037,7 +1055,7 @@ begin
     case when current_setting('server_version_num')::integer >= 160000 then ' with inherit false, set true' end);
   execute format(
     'grant execute on function http.route(text, text, text, text, text), http.unroute(text, text), http.validate(text, text, boolean),
-     http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean), http.form(text, text, text), http.guard(text, text, text, text), http.unguard(text), http.error_pages(text), http.files(text, text, text), http.cache(text, text, text[], integer, interval), http.cache_clear(text), http.registration_path(),
+     http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean), http.uncompressed(text, text, boolean), http.compressed_body(text, text, boolean), http.form(text, text, text), http.guard(text, text, text, text), http.unguard(text), http.error_pages(text), http.files(text, text, text), http.cache(text, text, text[], integer, interval), http.cache_clear(text), http.registration_path(),
      http.call(text, text, http.header[], bytea, text),
      job.define(text, text, text, integer, interval, interval, interval, integer, double precision, text, integer, text, interval, interval, text),
      job.schedule(text, text, text, jsonb, interval, timestamptz, text, text, interval, integer, boolean, text) to %I', owner_of);
@@ -1073,7 +1091,8 @@ set search_path = pg_catalog, pg_temp
 as $body$
   -- A page is a row among the routes.
   select case when registration.type in ('route', 'page') then (
-      select md5(concat_ws(' ', r.function, r.role, r.search_path, r.validates, r.vary, r.max_entries, r.max_age, case when r.takes_other_sites then 'other sites' end, r.form_page)) from http.route r
+      select md5(concat_ws(' ', r.function, r.role, r.search_path, r.validates, r.vary, r.max_entries, r.max_age, case when r.takes_other_sites then 'other sites' end, r.form_page,
+        case when r.uncompressed then 'uncompressed' end, case when r.takes_compressed then 'takes compressed' end)) from http.route r
       where r.method = registration.names[1] and r.pattern = registration.names[2] and r.is_page = (registration.type = 'page'))
     when registration.type = 'handler' then (
       select md5(concat_ws(' ', h.statement, h.priority, h.role, h.search_path)) from http.handler h where h.name = registration.names[1])

@@ -98,8 +98,7 @@ fn nginx_answers_the_same_but_where_the_docs_say_otherwise() {
         ("static/empty.txt", ""),
     ]);
     shop.write("static/long.js", &long(20_000));
-    let packed =
-        codings::pack(codings::Coding::Gzip, codings::Level::Small, long(20_000).as_bytes()).unwrap();
+    let packed = codings::pack(codings::Coding::Gzip, long(20_000).as_bytes()).unwrap();
     shop.ok("deploy");
     let platform = &shop.platform;
     wait_for("the files", || platform.get("/static/long.js").status == 200);

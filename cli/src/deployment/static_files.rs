@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use cluster::postgres::{Client, Transaction};
-use codings::{Coding, Level, pack};
-use files::media_type::{gains, media_type};
+use codings::{Coding, gains, pack};
+use files::media_type::media_type;
 use folder::Statics;
 use folder::statics::Content;
 use indicatif::ProgressBar;
@@ -162,7 +162,7 @@ fn packed(digest: &str, content: &Content, packs: bool) -> Result<PackedFile, St
     let mut codings = [None, None, None];
     if packs && gains(media_type(&content.name)) && bytes.len() > LEAST {
         for coding in Coding::ALL {
-            let packed = pack(coding, Level::Small, &bytes).map_err(failed)?;
+            let packed = pack(coding, &bytes).map_err(failed)?;
             let saves = bytes.len().saturating_sub(packed.len());
             let is_worth_it = saves >= LEAST && saves * PART >= bytes.len();
             codings[coding as usize] = is_worth_it.then_some(packed);

@@ -1,13 +1,15 @@
 //! What is kept by a key, within some bytes, least used first out. Knows neither answers nor PostgreSQL.
 //!
-//! [`Cache`] is one; [`Shares`] are several under one limit, none of which pushes the others out.
+//! [`Cache`] is one; [`Shares`] are several under one limit, none of which pushes the others out. A [`Score`] says whether it pays.
 
+mod score;
 mod shares;
 
 use std::hash::RandomState;
 
 use lru::LruCache;
 
+pub use score::{PAUSE, Saving, Score};
 pub use shares::Shares;
 
 /// Bytes that an entry takes beside its key and its value.
@@ -49,6 +51,15 @@ impl<V> Cache<V> {
         self.make_room(self.limit - bytes);
         self.bytes += bytes;
         self.entries.put(key.into(), Kept { value, bytes });
+    }
+
+    /// Lets the value of a key become larger, by as many bytes as `change` says. What was used least goes to make room.
+    pub fn grow(&mut self, key: &[u8], change: impl FnOnce(&mut V) -> usize) {
+        let Some(kept) = self.entries.get_mut(key) else { return };
+        let more = change(&mut kept.value);
+        kept.bytes += more;
+        self.bytes += more;
+        self.make_room(self.limit);
     }
 
     /// Forgets a key.
@@ -133,6 +144,17 @@ mod tests {
         cache.remove(b"a");
         cache.remove(b"a");
         assert_eq!(cache.bytes(), ENTRY + 2);
+        cache.insert(b"a", 4, 1);
+        cache.grow(b"b", |value| {
+            *value = 5;
+            100
+        });
+        cache.grow(b"c", |_| 100);
+        assert_eq!(cache.get(b"b"), Some(&5));
+        assert_eq!(cache.bytes(), 2 * (ENTRY + 2) + 100);
+        cache.grow(b"b", |_| 8 * ENTRY);
+        assert_eq!(cache.get(b"a"), None, "it was used least");
+        assert_eq!(cache.len(), 1);
         cache.limit(10);
         assert!(cache.is_empty() && cache.bytes() == 0);
         cache.limit(10 * ENTRY);

@@ -62,6 +62,15 @@ impl<V> Shares<V> {
         self.make_room();
     }
 
+    /// Lets the value of a key become larger, by as many bytes as `change` says.
+    pub fn grow(&mut self, owner: u32, key: &[u8], change: impl FnOnce(&mut V) -> usize) {
+        let Some(own) = self.shares.get_mut(&owner) else { return };
+        let before = own.cache.bytes();
+        own.cache.grow(key, change);
+        self.bytes += own.cache.bytes() - before;
+        self.make_room();
+    }
+
     /// Forgets a key.
     pub fn remove(&mut self, owner: u32, key: &[u8]) {
         if let Some(own) = self.shares.get_mut(&owner) {
@@ -157,6 +166,11 @@ mod tests {
         assert_eq!(shares.of(1).0, 3);
         shares.insert(2, &[1], 0, 10, 0);
         assert_eq!(shares.of(2), (0, 0));
+        shares.insert(2, &[1], 0, 10, 1);
+        assert_eq!((shares.of(1).0, shares.of(2).0), (2, 1));
+        shares.grow(2, &[1], |_| 2 * (ENTRY + 11));
+        shares.grow(2, &[2], |_| 1000);
+        assert_eq!((shares.of(1).0, shares.of(2)), (2, (0, 0)), "who has most gives way");
         shares.clear();
         assert_eq!((shares.bytes(), shares.of(1)), (0, (0, 0)));
     }

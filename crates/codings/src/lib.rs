@@ -2,15 +2,18 @@
 //!
 //! - [`Coding`]: one of them, with its name.
 //! - [`Accepted`]: which of them a client takes, as RFC 9110, section 12.5.3, has it.
-//! - [`pack`]: bytes by a coding, at a [`Level`].
+//! - [`gains`]: whether bytes of a type become fewer by one.
+//! - [`pack`]: bytes by a coding, as few as they become; a [`Packer`] does it quickly, again and again.
 //! - [`unpack`]: the bytes that were packed, within a bound.
 
 mod accepted;
+mod gains;
 mod pack;
 mod unpack;
 
 pub use accepted::Accepted;
-pub use pack::{Level, pack};
+pub use gains::gains;
+pub use pack::{Packer, pack};
 pub use unpack::{Unpacked, unpack};
 
 /// A content coding.

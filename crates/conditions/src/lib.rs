@@ -81,6 +81,19 @@ impl<'r> Preconditions<'r> {
         !self.if_match.is_empty() || !self.if_none_match.is_empty() || self.if_unmodified_since.is_some()
     }
 
+    /// The tag, with its quotes, by which a client that asks whether its answer still holds knows the one with this tag, if it got it by a coding:
+    /// `"x-gzip"` for `"x"`. None if it knows `"x"` itself.
+    ///
+    /// ```
+    /// let headers = [(&b"if-none-match"[..], &b"\"y\", \"x-gzip\""[..])];
+    /// let preconditions = conditions::Preconditions::of(headers.into_iter());
+    /// assert_eq!(preconditions.known_as(b"\"x\"").as_deref(), Some(&b"\"x-gzip\""[..]));
+    /// assert_eq!(preconditions.known_as(b"\"y\""), None);
+    /// ```
+    pub fn known_as(&self, tag: &[u8]) -> Option<Vec<u8>> {
+        tags::known_as(&self.if_none_match, tag)
+    }
+
     /// What becomes of a request, in the order of RFC 9110, section 13.2.2. `now` is what is there, if anything is; `is_read` says that
     /// the method is GET or HEAD. It is to be asked only where the answer would be a success.
     pub fn judge(&self, is_read: bool, now: Option<Validators<'_>>) -> Verdict {

@@ -46,6 +46,17 @@ fn name(lists: &[&[u8]], tag: Option<&[u8]>, may_match: impl Fn(Tag<'_>, Tag<'_>
     })
 }
 
+/// The tag of a list that is of the same body as another, compressed on its way; none if that other is named itself.
+pub(crate) fn known_as(lists: &[&[u8]], tag: &[u8]) -> Option<Vec<u8>> {
+    let (now, _) = read(tag.trim_ascii())?;
+    let same = |named: &Tag<'_>| is_same(named.opaque, now.opaque);
+    let named = || lists.iter().flat_map(|list| tags(list.trim_ascii())).filter(same);
+    if now.is_weak || named().any(|named| named.opaque == now.opaque) {
+        return None;
+    }
+    named().next().map(|named| [b"\"", named.opaque, b"\""].concat())
+}
+
 /// Whether tags are of the same body, perhaps compressed on its way.
 fn is_same(named: &[u8], now: &[u8]) -> bool {
     named == now || SUFFIXES.iter().any(|suffix| named.strip_suffix(*suffix) == Some(now))

@@ -92,28 +92,6 @@ pub fn media_type(name: &str) -> &'static str {
     TYPES.iter().find(|(known, _)| *known == end).map_or(UNKNOWN, |(_, media_type)| media_type)
 }
 
-/// Whether bytes of a type become fewer by a coding: text does, and what is packed already does not.
-pub fn gains(media_type: &str) -> bool {
-    let essence = media_type.split(';').next().unwrap_or(media_type).trim().to_ascii_lowercase();
-    let is_text = essence.starts_with("text/") || essence.ends_with("+json") || essence.ends_with("+xml");
-    is_text
-        || matches!(
-            essence.as_str(),
-            "application/json"
-                | "application/javascript"
-                | "application/xml"
-                | "application/x-ndjson"
-                | "application/wasm"
-                | "application/vnd.ms-fontobject"
-                | "application/vnd.apple.mpegurl"
-                | "font/otf"
-                | "font/ttf"
-                | "font/collection"
-                | "image/bmp"
-                | "image/x-icon"
-        )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,28 +99,5 @@ mod tests {
     #[test]
     fn ends_stand_there_once_and_in_their_order() {
         assert!(TYPES.windows(2).all(|pair| pair[0].0 < pair[1].0));
-    }
-
-    #[test]
-    fn what_is_packed_already_gains_nothing() {
-        for (name, does) in [
-            ("a.css", true),
-            ("a.svg", true),
-            ("a.json", true),
-            ("a.wasm", true),
-            ("a.ttf", true),
-            ("a.xml", true),
-            ("a.ico", true),
-            ("a.woff2", false),
-            ("a.woff", false),
-            ("a.png", false),
-            ("a.mp4", false),
-            ("a.zip", false),
-            ("a.gz", false),
-            ("a", false),
-            ("a.br", false),
-        ] {
-            assert_eq!(gains(media_type(name)), does, "{name}");
-        }
     }
 }

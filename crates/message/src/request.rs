@@ -418,27 +418,47 @@ impl<'a> Request<'a> {
 
     /// The same at another path, as it is sent and percent-decoded, with this query string.
     pub fn to_read_at(&self, raw_path: &str, path: &str, query_string: &str) -> Vec<u8> {
-        let line = RequestLine {
-            method: "GET",
-            raw_path,
-            path,
-            query_string,
+        let line = RequestLine { method: "GET", raw_path, path, query_string, ..self.line() };
+        const OF_WRITES: [&str; 4] = ["expect", "range", "trailer", "transfer-encoding"];
+        let is_kept = |name: &str| {
+            !name.starts_with("content-") && !name.starts_with("if-") && !OF_WRITES.contains(&name)
+        };
+        self.again(&line, is_kept).finish_with(Some(self.id()))
+    }
+
+    /// The message of the same request with this body, which is that of its own without its content coding.
+    pub fn with_plain_body(&self, body: &[u8]) -> Vec<u8> {
+        let is_kept = |name: &str| !matches!(name, "content-encoding" | "content-length");
+        let mut builder = self.again(&self.line(), is_kept);
+        builder.header(b"content-length", body.len().to_string().as_bytes());
+        let mut bytes = builder.finish_with(Some(self.id()));
+        bytes.extend_from_slice(body);
+        bytes
+    }
+
+    /// Begins a message with the headers of this one that are kept.
+    fn again(&self, line: &RequestLine<'_>, is_kept: impl Fn(&str) -> bool) -> RequestBuilder {
+        let mut builder = RequestBuilder::new(line, self.headers().count() + 1, 0);
+        for (name, value) in self.headers().filter(|(name, _)| is_kept(name)) {
+            builder.header(name.as_bytes(), value.as_bytes());
+        }
+        builder
+    }
+
+    /// All but headers and body.
+    fn line(&self) -> RequestLine<'a> {
+        RequestLine {
+            method: self.method(),
+            raw_path: self.raw_path(),
+            path: self.path(),
+            query_string: self.query_string(),
             authority: self.authority(),
             client: self.client(),
             scheme: self.scheme(),
             version: self.version(),
             remote: self.remote(),
             local_port: self.local_port(),
-        };
-        const OF_WRITES: [&str; 4] = ["expect", "range", "trailer", "transfer-encoding"];
-        let is_kept = |name: &str| {
-            !name.starts_with("content-") && !name.starts_with("if-") && !OF_WRITES.contains(&name)
-        };
-        let mut builder = RequestBuilder::new(&line, self.headers().count(), 0);
-        for (name, value) in self.headers().filter(|(name, _)| is_kept(name)) {
-            builder.header(name.as_bytes(), value.as_bytes());
         }
-        builder.finish_with(Some(self.id()))
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Problem {
     pub allow: Option<Box<str>>,
     /// Whether `Accept` decides what answers there, so that `Vary` says so.
     pub by_accept: bool,
+    /// Whether a body whose coding is the problem would be unpacked if it were one of [`CODINGS`].
+    pub unpacks: bool,
     /// What kind of problem it is, where the status does not say all.
     pub kind: Option<ProblemKind>,
     /// The parameters that are wrong, each with what is wrong with it.
@@ -79,6 +81,9 @@ impl ProblemKind {
 
 /// The URI of [`ProblemKind::Unconfirmed`].
 pub const UNCONFIRMED: &str = "urn:howdah:unconfirmed";
+
+/// The codings by which a body may be packed where such are unpacked, as `Accept-Encoding` has them.
+pub const CODINGS: &str = "br, zstd, gzip, identity";
 
 /// Whether the running request may write: decides what an attempt to write means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -142,6 +147,7 @@ impl Problem {
             more: [None, None],
             allow: None,
             by_accept: false,
+            unpacks: false,
             kind: None,
             errors: Box::default(),
         }
@@ -219,7 +225,11 @@ impl Problem {
     /// What may be sent in place of a body that is compressed (RFC 9110, 15.5.16). An error of a handler's chooses 415 for
     /// reasons of its own.
     fn accepted_coding(&self) -> Option<&'static str> {
-        (self.status == 415 && self.sqlstate.is_none()).then_some("identity")
+        (self.status == 415 && self.sqlstate.is_none()).then_some(if self.unpacks {
+            CODINGS
+        } else {
+            "identity"
+        })
     }
 
     /// The response, written into `buffer`. A status that no response can have becomes 500.

@@ -22,5 +22,5 @@ mod document;
 mod meaning;
 pub mod withheld;
 
-pub use document::{Access, ParameterError, Problem, ProblemKind, Raised, UNCONFIRMED, Wording};
+pub use document::{Access, CODINGS, ParameterError, Problem, ProblemKind, Raised, UNCONFIRMED, Wording};
 pub use meaning::Meaning;

@@ -74,6 +74,8 @@ fn a_405_names_what_is_allowed() {
 #[test]
 fn a_415_of_ours_names_the_coding_and_a_handlers_does_not() {
     assert_eq!(header(&Problem::new(415, "no"), "accept-encoding").as_deref(), Some("identity"));
+    let unpacks = Problem { unpacks: true, ..Problem::new(415, "no") };
+    assert_eq!(header(&unpacks, "accept-encoding").as_deref(), Some(problem::CODINGS));
     assert_eq!(header(&of(b"PT415"), "accept-encoding"), None);
 }
 

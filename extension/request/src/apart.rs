@@ -33,18 +33,7 @@ impl Callee {
     pub fn new(title: [&str; 2], function: String, owner: String, role: Oid, search_path: CString) -> Callee {
         let [method, pattern] = title.map(str::to_owned);
         let target = Target::Function { method, pattern, function, owner: Some(owner), is_page: false };
-        Callee {
-            endpoint: Endpoint::uncounted(Registration {
-                target,
-                role,
-                search_path,
-                validates: false,
-                caching: None,
-                form_page: None,
-                takes_other_sites: false,
-                by_accept: false,
-            }),
-        }
+        Callee { endpoint: Endpoint::uncounted(Registration::new(target, role, search_path)) }
     }
 
     /// Why it cannot run, unless something has changed since that was found.

@@ -16,6 +16,8 @@ pub struct Caching {
     pub most: usize,
     /// How long an answer is kept that depends on the time; none if it is not.
     pub max_age: Option<Duration>,
+    /// Whether they may be packed.
+    pub packs: bool,
     /// What they say to others who may keep them.
     pub outward: Outward,
     /// The same of those for which a guard has let pass who asks.
@@ -35,11 +37,11 @@ pub struct Outward {
 
 impl Caching {
     /// Of what is stored: names as [`ReadInput::of_vary`] takes them, of which others are left out.
-    pub(crate) fn of(names: &[String], most: usize, max_age: Option<Duration>) -> Caching {
+    pub(crate) fn of(names: &[String], most: usize, max_age: Option<Duration>, packs: bool) -> Caching {
         let vary: Vec<ReadInput> = names.iter().filter_map(|name| ReadInput::of_vary(name)).collect();
         let outward = Outward::of(&vary, max_age);
         let guarded = outward.guarded();
-        Caching { vary, most, max_age, outward, guarded }
+        Caching { vary, most, max_age, packs, outward, guarded }
     }
 }
 

@@ -85,6 +85,7 @@ unsafe fn run(request: &Request<'_>, records: bool) -> Vec<u8> {
         keeps: false,
         called: true,
         path_guards: Vec::new(),
+        unpacked: None,
         form: FormContext::default(),
     };
     // What the caller has in the session, and has put off, is the caller's.

@@ -109,11 +109,31 @@ pub(crate) struct Registration {
     pub takes_other_sites: bool,
     /// Where its form is shown again if it refuses a request: a path with parameters of its own; none if it is no form's.
     pub form_page: Option<String>,
+    /// Whether its answers are sent as they are to whoever asks.
+    pub uncompressed: bool,
+    /// Whether bodies that are packed are unpacked for it.
+    pub takes_compressed: bool,
     /// Whether `Accept` decides between it and another: it is a page beside a route, or a route beside a page.
     pub by_accept: bool,
 }
 
 impl Registration {
+    /// One of which nothing more is said.
+    pub(crate) fn new(target: Target, role: Oid, search_path: CString) -> Registration {
+        Registration {
+            target,
+            role,
+            search_path,
+            validates: false,
+            caching: None,
+            takes_other_sites: false,
+            form_page: None,
+            uncompressed: false,
+            takes_compressed: false,
+            by_accept: false,
+        }
+    }
+
     /// Whether some of its answers have entity tags: all, or those that are kept.
     pub(crate) fn has_tags(&self) -> bool {
         self.validates || self.caching.is_some()

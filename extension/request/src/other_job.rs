@@ -9,22 +9,26 @@ use session::request_transaction::Scope;
 use super::current::{CurrentRequest, PathParameter};
 use super::forms::FormContext;
 use super::run::Job;
+use super::unpacked_body::UnpackedRequest;
 
 impl<'j> Job<'j, '_> {
-    /// The request as a function of this owner's sees it.
-    pub(super) fn seen<'s>(&self, path: &'s [PathParameter<'s>], owner: Oid) -> CurrentRequest<'s>
+    /// The request, with its body unpacked if that was done.
+    pub(super) fn request(&self) -> Request<'j> {
+        self.unpacked.and_then(UnpackedRequest::get).unwrap_or(*self.request)
+    }
+
+    /// The request, which is [`Self::request`], as a function of this owner's sees it.
+    pub(super) fn seen<'s>(
+        &self,
+        request: &'s Request<'s>,
+        path: &'s [PathParameter<'s>],
+        owner: Oid,
+    ) -> CurrentRequest<'s>
     where
         'j: 's,
     {
         let key = SigningKey { secret: self.secret, owner: owner.to_u32() };
-        CurrentRequest {
-            request: self.request,
-            path,
-            types: self.types,
-            client: self.client,
-            form: self.form,
-            key,
-        }
+        CurrentRequest { request, path, types: self.types, client: self.client, form: self.form, key }
     }
 }
 
@@ -59,6 +63,7 @@ impl Job<'_, '_> {
             keeps: false,
             called: self.called,
             path_guards: Vec::new(),
+            unpacked: None,
             form: FormContext::default(),
         }
     }

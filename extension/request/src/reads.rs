@@ -12,6 +12,7 @@
 
 use std::cell::Cell;
 use std::ffi::c_char;
+use std::ops::Range;
 
 use changes::{Moment, Thing};
 use pg::text::string;
@@ -76,6 +77,22 @@ impl Read {
         self.things.iter().for_each(|thing| bytes.extend_from_slice(&thing.number().to_le_bytes()));
         bytes.extend_from_slice(inputs.as_bytes());
         bytes
+    }
+
+    /// The front of a response, for the gateway: this, and how long the answer is that follows in front of it as well, as it was before it was packed.
+    pub fn write_front(&self, plain: usize) -> Vec<u8> {
+        let mut front = self.write();
+        front.extend_from_slice(&(plain as u32).to_le_bytes());
+        front
+    }
+
+    /// The front that [`write_front`](Self::write_front) has written, and where the plain answer stands, behind which the response begins.
+    pub fn parse_front(bytes: &[u8]) -> Option<(Read, Range<usize>)> {
+        let (read, length) = Read::parse(bytes)?;
+        let plain = bytes.get(length..)?.first_chunk().map(|number| u32::from_le_bytes(*number))?;
+        let start = length + size_of::<u32>();
+        let end = start.checked_add(plain as usize).filter(|end| *end <= bytes.len())?;
+        Some((read, start..end))
     }
 
     /// What [`write`](Self::write) has written, and how many bytes it takes.

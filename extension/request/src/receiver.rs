@@ -11,6 +11,7 @@ use pg::entry::callback;
 use pg::guard::{PgError, raise};
 use pg::out_of_memory::may_fail;
 use pgrx::pg_sys::{self, Datum};
+use shared::settings;
 
 use super::body::{Body, Fault};
 use super::caching::Outward;
@@ -60,6 +61,10 @@ pub(crate) struct Receiver {
     outward: *const Outward,
     /// Whether it is a page that answers.
     is_page: bool,
+    /// Whether the answer is sent as it is to whoever asks.
+    pub is_uncompressed: bool,
+    /// Whether its gateway may keep the answer as a whole.
+    pub is_kept: bool,
     /// What the first row was.
     pub answer: Answer,
     /// Rows as JSON, so far.
@@ -92,6 +97,8 @@ impl Receiver {
             is_page: false,
             answer: Answer::Nothing,
             body: Body::default(),
+            is_uncompressed: false,
+            is_kept: false,
             memory: pg::new_memory(c"howdah row"),
             buffer: Vec::new(),
         })
@@ -373,10 +380,17 @@ impl Receiver {
         let clearing = flash::clearing().filter(|_| !(300..400).contains(&status));
         let of_one = clearing.as_ref().map(|cookie| flash::of_one(headers, cookie));
         let headers = of_one.as_deref().unwrap_or(headers);
+        let given_type = content_type.and_then(|media_type| std::str::from_utf8(media_type).ok());
         let Some(validated) = self.validated(status, content_type, headers, body) else {
             self.answer = Answer::Unmet;
             return;
         };
+        // Its client may have it by a coding.
+        let varies = validated.status == 304
+            && body.len() >= packing::LEAST
+            && !self.is_uncompressed
+            && settings::COMPRESSION.get()
+            && given_type.is_some_and(codings::gains);
         let Validated { status, content_type, tag, body, .. } = &validated;
         let (status, content_type, body) = (*status, *content_type, *body);
         let mut buffer = std::mem::take(&mut self.buffer);
@@ -409,6 +423,9 @@ impl Receiver {
         match build(buffer, status, content_type, headers, body) {
             Ok(buffer) => {
                 self.buffer = buffer;
+                if varies {
+                    message::vary_by(&mut self.buffer, "accept-encoding");
+                }
                 self.answer = Answer::Response(status);
             }
             Err(reason) => self.answer = Answer::Invalid(reason),

@@ -37,6 +37,7 @@ use super::receiver::{Answer, Receiver};
 use super::recording::{self, Obstacle};
 use super::request_log::{Shown, Whose};
 use super::types::Types;
+use super::unpacked_body::UnpackedRequest;
 use super::{flash, grants, later, reads, refused};
 
 /// A request on its way through the endpoints.
@@ -71,6 +72,8 @@ pub(crate) struct Job<'j, 'r> {
     pub keeps: bool,
     /// Whether it is a request of `http.call`, whose errors are its caller's.
     pub called: bool,
+    /// Where it is put once its body is unpacked; none if that is not to be done.
+    pub unpacked: Option<&'j UnpackedRequest>,
     /// The functions that let it pass first, from the outer to the inner.
     pub path_guards: Vec<&'j mut Endpoint>,
     /// The forms that it may show.
@@ -79,6 +82,7 @@ pub(crate) struct Job<'j, 'r> {
 
 /// What a request gives an endpoint.
 struct Given<'g> {
+    request: &'g Request<'g>,
     bound: &'g Bound<'g>,
     path: &'g [PathParameter<'g>],
     /// All arguments of its function; none if it is a statement.
@@ -344,6 +348,9 @@ impl Job<'_, '_> {
                 return Ok(answer);
             }
             let is_met = self.look(endpoint, context)?;
+            if let Some(place) = self.unpacked {
+                place.unpack(self.request).map_err(Mishap::Problem)?;
+            }
             self.run_endpoint(endpoint, path, is_met, begun, context)
         }
     }
@@ -370,7 +377,8 @@ impl Job<'_, '_> {
             if let Some(reason) = endpoint.reason() {
                 return Err(self.broken(endpoint, reason));
             }
-            let mut bound = bind(endpoint, self.request, path)?;
+            let request = self.request();
+            let mut bound = bind(endpoint, &request, path)?;
             if !bound.wrong.is_empty() {
                 let wrong = std::mem::take(&mut bound.wrong).into_iter().map(|(_, error)| error);
                 return Err(Mishap::Problem(Problem::of_parameters(wrong.collect())));
@@ -395,13 +403,15 @@ impl Job<'_, '_> {
                 // Made just now, and not what the gateway has judged.
                 return Err(elsewhere());
             }
+            self.receiver.is_uncompressed |= endpoint.registration.uncompressed;
+            self.receiver.is_kept = self.keeps;
             let counters = if self.records { endpoint.counters() } else { None };
             let caching = endpoint.registration.caching.as_ref().filter(|_| self.keeps);
             let is_guarded = !self.path_guards.is_empty();
             let outward = caching.map(|caching| if is_guarded { &caching.guarded } else { &caching.outward });
             let is_page = endpoint.registration.target.is_page();
             let owner = function.as_ref().map_or(Oid::INVALID, Function::owner);
-            let given = Given { bound: &bound, path, arguments, outward, is_page, owner };
+            let given = Given { request: &request, bound: &bound, path, arguments, outward, is_page, owner };
             self.run_plan(plan, called, &given, counters, begun, context)
         }
     }
@@ -417,15 +427,15 @@ impl Job<'_, '_> {
         context: &ErrorContext<'_>,
     ) -> Result<Answer, Mishap> {
         self.receiver.expect(plan, self.types, settings::MAX_RESPONSE.get() as usize);
-        let Given { bound, path, arguments, outward, is_page, owner } = *given;
+        let Given { request, bound, path, arguments, outward, is_page, owner } = *given;
         self.receiver.validate(self.preconditions.as_ref(), outward, is_page);
-        let mut source = RequestSource::new(self.request, self.types);
+        let mut source = RequestSource::new(request, self.types);
         let mut confirmation = Confirmation::Given;
-        let ran = current::with(&self.seen(path, owner), || {
+        let ran = current::with(&self.seen(request, path, owner), || {
             let confirmation = &mut confirmation;
             // SAFETY: by contract; nothing here owns memory while PostgreSQL is called.
             let run = || unsafe {
-                let parameters = parameters(plan, bound, self.request, self.types, &mut source);
+                let parameters = parameters(plan, bound, request, self.types, &mut source);
                 reads::note_ends(plan, bound, arguments, path);
                 match self.scope {
                     Scope::Shared => self.open.run(plan, called, parameters, self.receiver),

@@ -14,6 +14,7 @@ use super::endpoint::Endpoint;
 use super::form_again::Answering;
 use super::forms::FormContext;
 use super::open::OpenPlans;
+use super::packed_answer::{PackedAnswer, Packing};
 use super::receiver::Receiver;
 use super::request_log::log_request;
 use super::run::Job;
@@ -28,6 +29,7 @@ pub struct Runner {
     pub(crate) identity: Identity,
     pub(crate) receiver: Box<Receiver>,
     open: OpenPlans,
+    pub(crate) packed: PackedAnswer,
     /// Where to note which endpoint runs.
     entry: &'static WorkerEntry,
 }
@@ -68,6 +70,12 @@ impl Done {
         let took = ended - started;
         Done { cancelled: false, elsewhere: false, status: 0, counters: None, took, ended }
     }
+
+    /// The same, as it has gone on until now.
+    fn until_now(self) -> Done {
+        let ended = Instant::now();
+        Done { took: self.took + (ended - self.ended), ended, ..self }
+    }
 }
 
 impl Runner {
@@ -84,6 +92,7 @@ impl Runner {
             identity: Identity::default(),
             receiver: Receiver::new(),
             open: OpenPlans::default(),
+            packed: PackedAnswer::default(),
             entry,
         }
     }
@@ -144,9 +153,15 @@ impl Runner {
         &self.receiver.buffer
     }
 
+    /// The last answer as it was before it was packed, for its gateway, if that may keep it; nothing if it is as it was. None if it cannot be kept, as it
+    /// is too long.
+    pub fn plain_to_keep(&self) -> Option<&[u8]> {
+        if self.receiver.is_kept { self.packed.plain_to_keep() } else { Some(&[]) }
+    }
+
     /// The response of the last request, taken.
     pub fn take_response(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.receiver.buffer)
+        std::mem::replace(&mut self.receiver.buffer, self.packed.take_spare())
     }
 
     /// Whether the endpoint at this place has its plans.
@@ -262,6 +277,7 @@ impl Runner {
         if self.receiver.buffer.capacity() > kept {
             self.receiver.buffer = Vec::new();
         }
+        self.packed.shrink(kept);
     }
 
     /// Writes an error for a request whose id is not known.
@@ -284,6 +300,7 @@ impl Runner {
     ) -> Done {
         let mut counters = None;
         withheld::forget();
+        (self.receiver.is_uncompressed, self.receiver.is_kept) = (false, false);
         // SAFETY: by contract.
         let result = unsafe { self.answer_of_one_deployment(request, runs_in, &mut counters) };
         let mut done = Done { counters, ..Done::nothing(started) };
@@ -297,6 +314,13 @@ impl Runner {
                 if done.elsewhere { 0 } else { self.write_problem(request, &problem) }
             }
         };
+        if !done.elsewhere {
+            match self.packed.pack(request, &mut self.receiver, runs_in != RunsIn::Executor) {
+                Packing::Left => {}
+                Packing::Tried => done = done.until_now(),
+                Packing::TooLong => done.elsewhere = true,
+            }
+        }
         if !done.elsewhere {
             log_request(request, done.status, waited, done.took);
         }
@@ -371,6 +395,7 @@ impl Runner {
                 keeps: false,
                 called: false,
                 path_guards: Vec::new(),
+                unpacked: None,
                 form: FormContext::default(),
             };
             let answering = Answering { endpoints, handlers: handlers.clone(), routes, guards };

@@ -266,7 +266,7 @@ fn owner_and_version(extension: Oid) -> (Oid, String) {
 
 fn routes(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Error> {
     let rows = client.select(
-        "select method, pattern, function, role::oid, search_path, owner, validates, vary, max_entries, max_age, takes_other_sites, is_page, form_page from http.route order by is_page, pattern, method",
+        "select method, pattern, function, role::oid, search_path, owner, validates, vary, max_entries, max_age, takes_other_sites, is_page, form_page, uncompressed, takes_compressed from http.route order by is_page, pattern, method",
         None,
         &[],
     )?;
@@ -286,12 +286,15 @@ fn routes(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Error>
                 (Some(vary), Some(most)) => {
                     let max_age =
                         row.get::<i32>(10)?.map(|seconds| Duration::from_secs(seconds.max(0) as u64));
-                    Some(Caching::of(&vary, most.max(0) as usize, max_age))
+                    let is_uncompressed = row.get::<bool>(14)?.unwrap_or_default();
+                    Some(Caching::of(&vary, most.max(0) as usize, max_age, !is_uncompressed))
                 }
                 _ => None,
             },
             takes_other_sites: row.get::<bool>(11)?.unwrap_or_default(),
             form_page: row.get::<String>(13)?,
+            uncompressed: row.get::<bool>(14)?.unwrap_or_default(),
+            takes_compressed: row.get::<bool>(15)?.unwrap_or_default(),
             by_accept: false,
         })
     })
@@ -327,19 +330,12 @@ fn handlers(client: &SpiClient<'_>) -> Result<Vec<Registration>, pgrx::spi::Erro
         &[],
     )?;
     rows.map(|row| {
-        Ok(Registration {
-            target: Target::Statement {
-                name: row.get::<String>(1)?.unwrap_or_default(),
-                statement: row.get::<String>(2)?.unwrap_or_default(),
-            },
-            role: row.get::<Oid>(3)?.unwrap_or(Oid::INVALID),
-            search_path: search_path(row.get(4)?),
-            validates: false,
-            caching: None,
-            takes_other_sites: false,
-            form_page: None,
-            by_accept: false,
-        })
+        let target = Target::Statement {
+            name: row.get::<String>(1)?.unwrap_or_default(),
+            statement: row.get::<String>(2)?.unwrap_or_default(),
+        };
+        let role = row.get::<Oid>(3)?.unwrap_or(Oid::INVALID);
+        Ok(Registration::new(target, role, search_path(row.get(4)?)))
     })
     .collect()
 }
@@ -353,22 +349,15 @@ fn guards(client: &SpiClient<'_>) -> Result<Vec<(String, Registration)>, pgrx::s
     )?;
     rows.map(|row| {
         let prefix = row.get::<String>(1)?.unwrap_or_default();
-        let registration = Registration {
-            target: Target::Function {
-                method: "guard".into(),
-                pattern: prefix.clone(),
-                function: row.get::<String>(2)?.unwrap_or_default(),
-                owner: row.get::<String>(5)?,
-                is_page: false,
-            },
-            role: row.get::<Oid>(3)?.unwrap_or(Oid::INVALID),
-            search_path: search_path(row.get(4)?),
-            validates: false,
-            caching: None,
-            takes_other_sites: false,
-            form_page: None,
-            by_accept: false,
+        let target = Target::Function {
+            method: "guard".into(),
+            pattern: prefix.clone(),
+            function: row.get::<String>(2)?.unwrap_or_default(),
+            owner: row.get::<String>(5)?,
+            is_page: false,
         };
+        let role = row.get::<Oid>(3)?.unwrap_or(Oid::INVALID);
+        let registration = Registration::new(target, role, search_path(row.get(4)?));
         Ok((prefix, registration))
     })
     .collect()

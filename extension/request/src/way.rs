@@ -17,6 +17,7 @@ use super::other_site::refuse_from_elsewhere;
 use super::receiver::Answer;
 use super::routes::{Routes, Way};
 use super::run::Job;
+use super::unpacked_body::UnpackedRequest;
 
 impl Job<'_, '_> {
     /// Runs what answers. Of each endpoint that is tried the number of its counters is told; none once nothing has answered.
@@ -77,7 +78,10 @@ impl Job<'_, '_> {
         }
         let (endpoint, guard) = Guard::of(request, endpoints, place, routes);
         let form = FormContext { routes: Some(routes), page: place, ..self.form };
-        let mut job = Job { guard, form, ..self };
+        let place = UnpackedRequest::default();
+        let is_packed = endpoint.registration.takes_compressed && packing::is_packed(request);
+        let unpacked = is_packed.then_some(&place);
+        let mut job = Job { guard, form, unpacked, ..self };
         let answered = if takes_other_sites { Ok(()) } else { refuse_from_elsewhere(request) }
             // SAFETY: by contract.
             .and_then(|()| unsafe { job.run(endpoint, path) })

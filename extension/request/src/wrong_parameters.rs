@@ -114,7 +114,8 @@ impl Job<'_, '_> {
         problem: &mut Problem,
     ) {
         let Plans::Made { function: Some(function), .. } = &endpoint.plans else { return };
-        let Ok(mut bound) = bind(endpoint, self.request, path) else { return };
+        let request = self.request();
+        let Ok(mut bound) = bind(endpoint, &request, path) else { return };
         let mut wrong = std::mem::take(&mut bound.wrong);
         let arguments = function.arguments();
         let place = |name: Option<&str>| {
@@ -168,7 +169,7 @@ impl Job<'_, '_> {
         path: &[PathParameter<'_>],
         values: &[GivenValue<'_, '_>],
     ) -> Vec<(ArgumentPlace, ParameterError)> {
-        let (request, types) = (self.request, self.types);
+        let (request, types) = (&self.request(), self.types);
         let mut wrong = Vec::new();
         // SAFETY: by contract.
         unsafe {
@@ -235,7 +236,7 @@ impl Job<'_, '_> {
         path: &[PathParameter<'_>],
         work: impl FnOnce(&ErrorContext<'_>),
     ) {
-        let (request, role) = (self.request, endpoint.registration.role);
+        let (request, role) = (&self.request(), endpoint.registration.role);
         let owner = match &endpoint.plans {
             Plans::Made { function: Some(function), .. } => function.owner(),
             _ => Oid::INVALID,
@@ -249,7 +250,7 @@ impl Job<'_, '_> {
                 request_transaction::begin(scope, role);
             });
             if begun.is_ok() {
-                let seen = CurrentRequest { form: FormContext::default(), ..self.seen(path, owner) };
+                let seen = CurrentRequest { form: FormContext::default(), ..self.seen(request, path, owner) };
                 current::with(&seen, || work(&context));
             }
             current::clear();

@@ -100,7 +100,7 @@ integers! {
     MAX_HEADERS = "howdah.max_headers\0", 100, 4, 10_000, Sighup, NONE, "Most header lines of a request; more is answered with 431.\0";
     MAX_BODY = "howdah.max_body\0", 8 * MIB, 0, 1 << 30, Sighup, BYTE, "Largest request body; more is answered with 413.\0";
     MAX_BODIES = "howdah.max_bodies\0", 256 * MIB, MIB, i32::MAX, Sighup, BYTE, "Memory of a gateway for all request bodies that it is reading; beyond it those that have stopped coming give way with 408, or the newest gets 503.\0";
-    MAX_INFLATED_BODY = "howdah.max_inflated_body\0", 64 * MIB, MIB, 1 << 30, Sighup, BYTE, "Largest body of lines for a queue once it is inflated; more is answered with 400.\0";
+    MAX_INFLATED_BODY = "howdah.max_inflated_body\0", 64 * MIB, MIB, 1 << 30, Sighup, BYTE, "Largest body of a request once it is unpacked; more is answered with 413, of lines for a queue with 400.\0";
     MAX_RESPONSES = "howdah.max_responses\0", 256 * MIB, MIB, i32::MAX, Sighup, BYTE, "Memory of a gateway for all responses that it holds; more is answered with 503.\0";
     MAX_REMEMBERED = "howdah.max_remembered\0", 8 * MIB, 0, i32::MAX, Sighup, BYTE, "Memory of a gateway for entity tags, by which requests are answered with 304 without running anything; 0 remembers none.\0";
     MAX_CACHED = "howdah.max_cached\0", 64 * MIB, 0, i32::MAX, Sighup, BYTE, "Memory of a gateway for answers that it keeps, of routes for which http.cache was called; 0 keeps none.\0";
@@ -168,6 +168,7 @@ macro_rules! switches {
 
 switches! {
     SHOW_ERRORS = "howdah.show_errors\0", false, Sighup, "Error responses carry details, hints and the messages of internal errors.\0";
+    COMPRESSION = "howdah.compression\0", true, Sighup, "Answers are sent by zstd, brotli or gzip to clients that take them, if they become shorter.\0";
     BUILT_IN_ERROR_PAGES = "howdah.built_in_error_pages\0", true, Sighup, "Browsers get a page for an error that no application has a page for.\0";
     REDIRECT_READS_ONLY = "howdah.redirect_reads_only\0", false, Sighup, "Listeners that redirect to https refuse methods other than GET and HEAD.\0";
     JOBS = "howdah.jobs\0", true, Sighup, "Jobs run and schedules go on in this server.\0";

@@ -16,6 +16,8 @@ create table http.route (
   takes_other_sites boolean not null default false,
   is_page boolean not null default false,
   form_page text,
+  uncompressed boolean not null default false,
+  takes_compressed boolean not null default false,
   primary key (method, pattern, is_page));
 comment on table http.route is 'Routes and pages; change them by http.route() and http.unroute(), http.page() and http.unpage()';
 comment on column http.route.method is 'GET, POST and so on, in upper case, or * for all others';
@@ -34,6 +36,8 @@ comment on column http.route.is_page is
   'Whether it answers those alone who prefer HTML, where a route has the same method and pattern; without one it answers everybody';
 comment on column http.route.form_page is
   'The path of the page that is shown again where a form is refused, with parameters of the pattern; null if it is no form''s';
+comment on column http.route.uncompressed is 'Whether its answers are sent as they are to those, too, who would take them compressed';
+comment on column http.route.takes_compressed is 'Whether bodies of requests for it are unpacked that a Content-Encoding names';
 comment on column http.route.max_age is 'Seconds for which an answer is kept that depends on the time; null if it is not kept';
 
 create table http.handler (
@@ -154,6 +158,20 @@ as 'MODULE_PATHNAME', 'howdah_cross_site';
 comment on function http.cross_site(text, text, boolean) is
   'Lets a route take what pages of other sites send by another method than GET: a payment''s callback, a sign-in elsewhere';
 
+create function http.uncompressed(method text, pattern text, uncompressed boolean default true) returns void
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_uncompressed';
+comment on function http.uncompressed(text, text, boolean) is
+  'Has the answers of a route sent as they are: those with a secret beside what others can choose, whose length would tell the secret'
+;
+
+create function http.compressed_body(method text, pattern text, takes boolean default true) returns void
+language c volatile
+as 'MODULE_PATHNAME', 'howdah_compressed_body';
+comment on function http.compressed_body(text, text, boolean) is
+  'Lets a route take bodies by gzip, zstd or br, which it gets unpacked, up to howdah.max_inflated_body'
+;
+
 create function http.form(method text, pattern text, page text default null) returns void
 language c volatile
 as 'MODULE_PATHNAME', 'howdah_form';
@@ -220,7 +238,8 @@ comment on function http.unlisten(integer, text) is
 revoke all on function
   http.route(text, text, text, text, text), http.unroute(text, text), http.page(text, text, text, text, text), http.unpage(text, text),
   http.validate(text, text, boolean),
-  http.cross_site(text, text, boolean), http.form(text, text, text), http.guard(text, text, text, text), http.unguard(text),
+  http.cross_site(text, text, boolean), http.uncompressed(text, text, boolean), http.compressed_body(text, text, boolean),
+  http.form(text, text, text), http.guard(text, text, text, text), http.unguard(text),
   http.cache(text, text, text[], integer, interval), http.cache_clear(text),
   http.handle(text, text, integer, text, text), http.unhandle(text),
   http.listen(integer, text, boolean, text, text), http.unlisten(integer, text),
@@ -229,7 +248,8 @@ from public;
 grant execute on function
   http.route(text, text, text, text, text), http.unroute(text, text), http.page(text, text, text, text, text), http.unpage(text, text),
   http.validate(text, text, boolean),
-  http.cross_site(text, text, boolean), http.form(text, text, text), http.guard(text, text, text, text), http.unguard(text),
+  http.cross_site(text, text, boolean), http.uncompressed(text, text, boolean), http.compressed_body(text, text, boolean),
+  http.form(text, text, text), http.guard(text, text, text, text), http.unguard(text),
   http.cache(text, text, text[], integer, interval), http.cache_clear(text),
   http.handle(text, text, integer, text, text), http.unhandle(text),
   http.listen(integer, text, boolean, text, text), http.unlisten(integer, text), http.registration_path()

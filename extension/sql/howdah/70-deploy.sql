@@ -188,7 +188,7 @@ begin
     case when current_setting('server_version_num')::integer >= 160000 then ' with inherit false, set true' end);
   execute format(
     'grant execute on function http.route(text, text, text, text, text), http.unroute(text, text), http.validate(text, text, boolean),
-     http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean), http.form(text, text, text), http.guard(text, text, text, text), http.unguard(text), http.error_pages(text), http.files(text, text, text), http.cache(text, text, text[], integer, interval), http.cache_clear(text), http.registration_path(),
+     http.page(text, text, text, text, text), http.unpage(text, text), http.cross_site(text, text, boolean), http.uncompressed(text, text, boolean), http.compressed_body(text, text, boolean), http.form(text, text, text), http.guard(text, text, text, text), http.unguard(text), http.error_pages(text), http.files(text, text, text), http.cache(text, text, text[], integer, interval), http.cache_clear(text), http.registration_path(),
      http.call(text, text, http.header[], bytea, text),
      job.define(text, text, text, integer, interval, interval, interval, integer, double precision, text, integer, text, interval, interval, text),
      job.schedule(text, text, text, jsonb, interval, timestamptz, text, text, interval, integer, boolean, text) to %I', owner_of);

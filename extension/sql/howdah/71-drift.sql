@@ -16,7 +16,8 @@ set search_path = pg_catalog, pg_temp
 as $body$
   -- A page is a row among the routes.
   select case when registration.type in ('route', 'page') then (
-      select md5(concat_ws(' ', r.function, r.role, r.search_path, r.validates, r.vary, r.max_entries, r.max_age, case when r.takes_other_sites then 'other sites' end, r.form_page)) from http.route r
+      select md5(concat_ws(' ', r.function, r.role, r.search_path, r.validates, r.vary, r.max_entries, r.max_age, case when r.takes_other_sites then 'other sites' end, r.form_page,
+        case when r.uncompressed then 'uncompressed' end, case when r.takes_compressed then 'takes compressed' end)) from http.route r
       where r.method = registration.names[1] and r.pattern = registration.names[2] and r.is_page = (registration.type = 'page'))
     when registration.type = 'handler' then (
       select md5(concat_ws(' ', h.statement, h.priority, h.role, h.search_path)) from http.handler h where h.name = registration.names[1])

@@ -312,9 +312,9 @@ impl Serving<'_> {
         }
         let later = later::take().filter(|_| done.status < 300);
         let read = reads::end().and_then(Result::ok).filter(|_| matches!(done.status, 200 | 304));
-        let front = match (later, read) {
+        let front = match (later, read.zip(self.runner.plain_to_keep())) {
             (Some(later), _) => Some((later.write().to_vec(), LATER)),
-            (None, read) => read.map(|read| (read.write(), READ)),
+            (None, kept) => kept.map(|(read, plain)| (read.write_front(plain.len()), READ)),
         };
         self.respond(&mut work, u32::from(done.status), front);
         faults::interrupt_if_asked("after the answer");
@@ -332,12 +332,13 @@ impl Serving<'_> {
     ///
     /// What stands in front is for the gateway alone; its bit in the code says what it is.
     fn respond(&mut self, work: &mut Work, code: u32, front: Option<(Vec<u8>, u32)>) {
-        let (front, code) = match &front {
-            Some((front, bit)) => (&front[..], code | bit),
-            None => (&[][..], code),
+        let (front, code, plain) = match &front {
+            Some((front, READ)) => (&front[..], code | READ, self.runner.plain_to_keep().unwrap_or_default()),
+            Some((front, bit)) => (&front[..], code | bit, &[][..]),
+            None => (&[][..], code, &[][..]),
         };
-        let response =
-            [front, if self.worker.lane == Lane::Ingest { &self.answer } else { self.runner.response() }];
+        let answer = if self.worker.lane == Lane::Ingest { &self.answer } else { self.runner.response() };
+        let response = [front, plain, answer];
         let mut progress = self.executor.respond(work, &response, code);
         let begun = Instant::now();
         while progress == Progress::Wait {

@@ -210,6 +210,7 @@ impl Gateway<'_> {
         self.look_at_descriptors();
         self.serve_postgres();
         self.cancel_gone();
+        self.flights.remembered.take_packed();
         self.flights.deliver(&mut self.server);
         self.follow_up();
         self.take_arrived();

@@ -110,46 +110,70 @@ fn is_page(what: Registered) -> bool {
 sql_function!(
     /// `http.validate(method, pattern, validates)`
     howdah_validate,
-    |call| {
-        refuse_restricted();
-        let method = call.need_text(0, "method").to_uppercase();
-        let pattern = call.need_text(1, "pattern");
-        let validates: bool = call.need(2, "validates");
-        check_reads(&method, "have no entity tag");
-        check_route_owner(&method, pattern, BOTH);
-        let set = value_as_owner::<bool>(
-            "update http.route r set validates = $3 where r.method = $1 and r.pattern = $2 returning true",
-            &[method.as_str().into(), pattern.into(), validates.into()],
-        );
-        check_set(set, &method, pattern);
-        Datum::null()
-    }
+    |call| say_of_route(
+        call,
+        "validates",
+        "update http.route r set validates = $3 where r.method = $1 and r.pattern = $2 returning true",
+        |method| check_reads(method, "have no entity tag"),
+    )
 );
 
 sql_function!(
     /// `http.cross_site(method, pattern, takes)`
     howdah_cross_site,
-    |call| {
-        refuse_restricted();
-        let method = call.need_text(0, "method").to_uppercase();
-        let pattern = call.need_text(1, "pattern");
-        let takes: bool = call.need(2, "takes");
-        if matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS") {
-            refuse_with_hint(
-                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                &format!("requests by {method} are taken from pages of every site"),
-                "Name a route that changes something: POST, PUT, PATCH, DELETE or *.",
-            );
-        }
-        check_route_owner(&method, pattern, BOTH);
-        let set = value_as_owner::<bool>(
-            "update http.route r set takes_other_sites = $3 where r.method = $1 and r.pattern = $2 returning true",
-            &[method.as_str().into(), pattern.into(), takes.into()],
-        );
-        check_set(set, &method, pattern);
-        Datum::null()
-    }
+    |call| say_of_route(
+        call,
+        "takes",
+        "update http.route r set takes_other_sites = $3 where r.method = $1 and r.pattern = $2 returning true",
+        |method| check_writes(method, &format!("requests by {method} are taken from pages of every site")),
+    )
 );
+
+sql_function!(
+    /// `http.uncompressed(method, pattern, uncompressed)`
+    howdah_uncompressed,
+    |call| say_of_route(
+        call,
+        "uncompressed",
+        "update http.route r set uncompressed = $3 where r.method = $1 and r.pattern = $2 returning true",
+        |_| (),
+    )
+);
+
+sql_function!(
+    /// `http.compressed_body(method, pattern, takes)`
+    howdah_compressed_body,
+    |call| say_of_route(
+        call,
+        "takes",
+        "update http.route r set takes_compressed = $3 where r.method = $1 and r.pattern = $2 returning true",
+        |method| check_writes(method, &format!("requests by {method} have no body")),
+    )
+);
+
+/// Says something of the route, and of the page, of a method and a pattern: yes, or no.
+fn say_of_route(call: Call, what: &str, update: &'static str, check: impl FnOnce(&str)) -> Datum {
+    refuse_restricted();
+    let method = call.need_text(0, "method").to_uppercase();
+    let pattern = call.need_text(1, "pattern");
+    let says: bool = call.need(2, what);
+    check(&method);
+    check_route_owner(&method, pattern, BOTH);
+    let set = value_as_owner::<bool>(update, &[method.as_str().into(), pattern.into(), says.into()]);
+    check_set(set, &method, pattern);
+    Datum::null()
+}
+
+/// Refuses what is said of requests by a method that only reads.
+fn check_writes(method: &str, why: &str) {
+    if matches!(method, "GET" | "HEAD" | "OPTIONS") {
+        refuse_with_hint(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            why,
+            "Name a route that changes something: POST, PUT, PATCH, DELETE or *.",
+        );
+    }
+}
 
 /// Refuses what is said of answers to another method than GET.
 pub(super) fn check_reads(method: &str, what: &str) {
@@ -188,7 +212,8 @@ impl NewRoute<'_> {
     /// no process reads the routes again. An error as of [`check_route_owner`].
     fn former(&self) -> (Option<String>, bool) {
         let found = rows_as_owner(
-            "select coalesce(r.owner, ''), (r.function, r.role, r.search_path, r.validates, r.takes_other_sites, r.vary) = ($3, $4, $5, false, false, '{}'::text[])
+            "select coalesce(r.owner, ''), (r.function, r.role, r.search_path, r.vary) = ($3, $4, $5, '{}'::text[])
+               and not (r.validates or r.takes_other_sites or r.uncompressed or r.takes_compressed)
                and r.owner = $6 and r.max_entries is null and r.max_age is null and r.form_page is null
              from http.route r where r.method = $1 and r.pattern = $2 and r.is_page = $7",
             &[
@@ -226,7 +251,7 @@ impl NewRoute<'_> {
              on conflict (method, pattern, is_page) do update
              set function = excluded.function, role = excluded.role, search_path = excluded.search_path,
                owner = excluded.owner, validates = false, vary = default, max_entries = null, max_age = null,
-               takes_other_sites = false, form_page = null
+               takes_other_sites = false, form_page = null, uncompressed = false, takes_compressed = false
              where $7 or coalesce(r.owner, '') = $8 returning true",
             &[
                 self.method.into(),

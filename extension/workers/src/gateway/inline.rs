@@ -29,6 +29,7 @@ use super::budget::NO_ROOM;
 use super::deadline::{self, Outcome};
 use super::flights::Flights;
 use super::refusals::Refused;
+use super::remembered::known_as;
 use super::shared_transaction::SharedTransaction;
 
 /// Requests that wait for the end of the turn, and the transaction that they share.
@@ -112,6 +113,7 @@ impl Inline {
                 })
             })
             && !has_large_exponent(request)
+            && (request.body().is_empty() || !packing::is_packed(request))
     }
 
     /// Whether an endpoint reads only. To find out its plans are made, which may wait for a lock: then it stays
@@ -278,7 +280,10 @@ impl Inline {
             flights.submit(arrived, first, server);
             return done.ended;
         }
-        let response = runner.take_response();
+        let mut response = runner.take_response();
+        if done.status == 304 {
+            response = known_as(&request, response);
+        }
         if response.len() > SMALL_REPLY && response.len() > flights.room(server) {
             let problem = Problem::new(503, NO_ROOM);
             done.status = problem.status;

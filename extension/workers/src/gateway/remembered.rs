@@ -5,6 +5,7 @@
 //! unless it does not pay: where answers change more often than they are asked for, or cannot be kept.
 
 mod age;
+mod packer;
 mod shown_bytes;
 mod whole;
 
@@ -13,7 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use ::gateway::{Arrived, Server, Ticket};
-use cache::{Cache, Shares};
+use cache::{Cache, PAUSE, Saving, Score, Shares};
 use conditions::{Preconditions, Validators, Verdict};
 use message::{Request, Response, ResponseBuilder};
 use pg::guard::Report;
@@ -26,8 +27,9 @@ use shared::{settings, shared};
 use super::budget::KEPT;
 use super::followers::{Follower, Followers};
 use age::Age;
+use packer::{KeptAt, PackerThread};
 pub(crate) use whole::Given;
-use whole::Whole;
+use whole::{ToPack, Whole};
 
 /// What is remembered of the routes of a database, by what was asked.
 pub(crate) struct Remembered {
@@ -41,6 +43,9 @@ pub(crate) struct Remembered {
     pub followers: Followers,
     /// For the key of a look-up.
     key: Vec<u8>,
+    packer: PackerThread,
+    /// The number of the answer that was kept last.
+    number: u64,
 }
 
 /// What is known of what was asked.
@@ -58,7 +63,7 @@ struct Answer {
     /// The same to who has it already: a [`message::Response`] with status 304.
     unmodified: Vec<u8>,
     /// The whole of it, if that is kept.
-    whole: Option<Whole>,
+    whole: Option<Box<Whole>>,
     read: Read,
     /// If it depends on the time.
     age: Option<Age>,
@@ -72,36 +77,14 @@ struct Route {
     score: Score,
     /// How many answers are kept; none if their tags are.
     most: Option<usize>,
+    /// Whether they may be packed.
+    packs: bool,
     /// How long they are kept if they depend on the time.
     max_age: Option<Duration>,
 }
 
-/// Whether it pays to remember the answers of a route.
-#[derive(Default)]
-struct Score {
-    /// Requests that were sent to executors to be remembered.
-    asked: u32,
-    /// Requests that were answered without a run since.
-    answered: u32,
-    /// When it is tried again.
-    again: Option<Instant>,
-}
-
-/// For each four that are answered without a run so many may be sent to executors to be remembered, which costs little where they would run there anyway.
-const PAYS: u32 = 16;
-/// The same where answers are kept as a whole, which saves more.
-const PAYS_WHOLE: u32 = 64;
-/// The same of a route whose requests run in the gateway otherwise: the way to an executor costs several times what an answer without a run saves.
-const PAYS_SHORT: u32 = 1;
 /// How long an executor may take until another is asked the same.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// Requests that are sent to executors before anybody knows.
-const TRIED: u32 = 16;
-/// How long it is not tried again where it does not pay.
-const PAUSE: Duration = Duration::from_secs(1);
-/// After so many what was before counts half.
-const FADES: u32 = 1 << 10;
-
 /// Bytes of a request whose answer is remembered: it is there still when the answer comes.
 const LONGEST: usize = KEPT;
 /// Parts of the request that answers of one route may depend on.
@@ -128,6 +111,8 @@ impl Remembered {
             routes: HashMap::new(),
             followers: Followers::default(),
             key: Vec::new(),
+            packer: PackerThread::default(),
+            number: 0,
         }
     }
 
@@ -174,10 +159,12 @@ impl Remembered {
         };
         match known {
             Some(Entry::Answer(answer)) if answer.counts(now) => {
-                let known = answer.to(&preconditions, now);
-                route.score.answered += u32::from(known.is_some());
+                let mut to_pack = None;
+                let given = answer.given(request, &preconditions, now, &mut to_pack);
+                route.score.answered(usize::from(given.is_some()));
+                self.pack(gate, to_pack);
                 // Who has what is old gets the body, and that may be known to nobody here.
-                return known.unwrap_or(Known::Run);
+                return given.map_or(Known::Run, Known::Answer);
             }
             Some(entry) if entry.is_left_alone(now) => return Known::Run,
             _ => {}
@@ -260,22 +247,31 @@ impl Remembered {
         self.routes.get(&gate).is_some_and(|route| route.most.is_some())
     }
 
-    /// Remembers the answer to a request, which has read this; its run had not begun then. Whether it may be given to others.
+    /// Remembers the answer to a request, which has read this; its run had not begun then. Where answers are kept it is given as it was before it was
+    /// packed, and so is the packed one, if it was. Whether it may be given to others.
     pub(crate) fn remember(
         &mut self,
         request: &Request<'_>,
         gate: u32,
-        response: &[u8],
+        (response, packed): (&[u8], Option<&[u8]>),
         (read, begun): (Read, Instant),
     ) -> Option<()> {
         // It may have run before the executor has read the configuration that counts here, or after.
         let is_by_same_settings = read.settings == file_settings::fingerprint();
-        let unmodified = unmodified(response).filter(|_| is_by_same_settings)?;
+        let mut unmodified = unmodified(response).filter(|_| is_by_same_settings)?;
         let route = self.routes.get_mut(&gate)?;
         if route.most.is_some() && !may_be_kept(response) {
             return None;
         }
-        let whole = if route.most.is_some() { Some(Whole::of(response)?) } else { None };
+        let packs = route.packs && settings::COMPRESSION.get();
+        self.number += 1;
+        let whole = match route.most {
+            Some(_) => Some(Box::new(Whole::of(response, packed, packs, self.number)?)),
+            None => None,
+        };
+        if whole.as_ref().is_some_and(|whole| whole.gains()) {
+            message::vary_by(&mut unmodified, "accept-encoding");
+        }
         let age = if read.ages {
             let most = route.max_age?.min(Duration::from_secs(read.lasts.into()));
             Some(Age { begun, most })
@@ -291,7 +287,7 @@ impl Remembered {
         }
         // The key has them.
         let read = Read { inputs: Vec::new(), ..read };
-        let bytes = unmodified.len() + whole.as_ref().map_or(0, Whole::len) + 4 * read.things.len();
+        let bytes = unmodified.len() + whole.as_ref().map_or(0, |whole| whole.len()) + 4 * read.things.len();
         let answer = Answer { unmodified, whole, read, age };
         self.insert(gate, Entry::Answer(answer), bytes + size_of::<Entry>());
         Some(())
@@ -302,14 +298,42 @@ impl Remembered {
         if !self.is_answered_so(request, gate) {
             return None;
         }
+        let mut to_pack = None;
         let Some(Entry::Answer(answer)) = self.kept.get(gate, &self.key) else { return None };
-        answer.given(&preconditions(request), Instant::now())
+        let given = answer.given(request, &preconditions(request), Instant::now(), &mut to_pack);
+        self.pack(gate, to_pack);
+        given
+    }
+
+    /// Has the answer that was looked up last packed for who asks next.
+    fn pack(&mut self, gate: u32, to_pack: Option<ToPack>) {
+        let Some(to_pack) = to_pack else { return };
+        let coding = to_pack.coding;
+        let kept = KeptAt { gate, key: self.key.as_slice().into() };
+        if !self.packer.pack(kept, to_pack)
+            && let Some(Entry::Answer(Answer { whole: Some(whole), .. })) = self.kept.get(gate, &self.key)
+        {
+            whole.is_not_packed(coding);
+        }
+    }
+
+    /// Keeps what was packed meanwhile, of answers that are there still.
+    pub(crate) fn take_packed(&mut self) {
+        while let Some(packed) = self.packer.take() {
+            let Some(form) = packed.form else { continue };
+            self.kept.grow(packed.kept.gate, &packed.kept.key, |entry| match entry {
+                Entry::Answer(Answer { whole: Some(whole), .. }) => {
+                    whole.keep(packed.number, packed.coding, form)
+                }
+                _ => 0,
+            });
+        }
     }
 
     /// Notes that so many have got the answer to the run of an equal request.
     pub(crate) fn count_shared(&mut self, gate: u32, count: usize) {
         if let Some(route) = self.routes.get_mut(&gate) {
-            route.score.answered = route.score.answered.saturating_add(count as u32);
+            route.score.answered(count);
         }
     }
 }
@@ -322,10 +346,15 @@ pub(crate) fn conditional(request: &Request<'_>, response: Vec<u8>) -> (Vec<u8>,
     }
     match unmodified(&response) {
         Some(unmodified) if verdict(&preconditions, &unmodified) == Verdict::NotModified => {
-            (unmodified, true)
+            (packing::known_as(unmodified, &preconditions), true)
         }
         _ => (response, false),
     }
+}
+
+/// A 304 with the tag by which who has asked knows the answer.
+pub(crate) fn known_as(request: &Request<'_>, unmodified: Vec<u8>) -> Vec<u8> {
+    packing::known_as(unmodified, &preconditions(request))
 }
 
 /// Whether it asks for what is there, and for nothing else.
@@ -370,6 +399,7 @@ impl Route {
             inputs: caching.map_or(Vec::new(), |caching| caching.vary.clone()),
             score: Score::default(),
             most: caching.map(|caching| caching.most),
+            packs: caching.is_some_and(|caching| caching.packs),
             max_age: caching.and_then(|caching| caching.max_age),
         }
     }
@@ -386,12 +416,12 @@ impl Route {
 
     /// Whether another answer is remembered, of requests that would run in the gateway or not.
     fn pays(&mut self, is_short: bool, now: Instant) -> bool {
-        let most = match self.most {
-            _ if is_short => PAYS_SHORT,
-            Some(_) => PAYS_WHOLE,
-            None => PAYS,
+        let saving = match self.most {
+            _ if is_short => Saving::ShortRun,
+            Some(_) => Saving::Answer,
+            None => Saving::Run,
         };
-        self.score.pays(most, now)
+        self.score.pays(saving, now)
     }
 
     /// Notes what answers depend on, beside what was known before.
@@ -416,34 +446,22 @@ impl Answer {
         self.age.is_none_or(|age| age.allows(now)) && unsafe { self.read.holds() }
     }
 
-    /// What a client gets that has asked so; none if that is not known here.
-    fn to(&self, preconditions: &Preconditions<'_>, now: Instant) -> Option<Known> {
-        self.given(preconditions, now).map(Known::Answer)
-    }
-
-    fn given(&self, preconditions: &Preconditions<'_>, now: Instant) -> Option<Given> {
+    /// The answer for a client that has asked so; none if that is not known here. One that is to be packed for the next client is put into `to_pack`.
+    fn given(
+        &self,
+        request: &Request<'_>,
+        preconditions: &Preconditions<'_>,
+        now: Instant,
+        to_pack: &mut Option<ToPack>,
+    ) -> Option<Given> {
         match verdict(preconditions, &self.unmodified) {
-            Verdict::NotModified => Some(Given::unmodified(&self.unmodified, self.age, now)),
-            Verdict::Perform => Some(self.whole.as_ref()?.given(self.age, now)),
+            Verdict::NotModified => {
+                let unmodified = packing::known_as(self.unmodified.clone(), preconditions);
+                Some(Given::unmodified(unmodified, self.age, now))
+            }
+            Verdict::Perform => Some(self.whole.as_ref()?.given(request, self.age, now, to_pack)),
             Verdict::Failed => None,
         }
-    }
-}
-
-impl Score {
-    /// Whether it is asked once more, where so many may be asked for four that are answered without a run.
-    fn pays(&mut self, most: u32, now: Instant) -> bool {
-        if self.asked > FADES {
-            self.asked /= 2;
-            self.answered /= 2;
-        }
-        let pays = self.asked < TRIED + self.answered.saturating_mul(most) / 4;
-        if !pays && self.again.is_some_and(|again| now < again) {
-            return false;
-        }
-        self.again = Some(now + PAUSE);
-        self.asked += 1;
-        true
     }
 }
 
@@ -470,8 +488,9 @@ fn unmodified(response: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     let mut builder = ResponseBuilder::new(304).ok()?;
+    let tag = packing::plain_tag(&response)?;
     for (name, value) in response.headers().filter(|(name, _)| conditions::is_of_unmodified(name)) {
-        builder.header(name, value).ok()?;
+        builder.header(name, if name == b"etag" { &tag[..] } else { value }).ok()?;
     }
     Some(builder.finish(&[]))
 }

@@ -10,7 +10,7 @@ use request::reads::{READ, Read};
 use super::{Flight, Flights};
 use crate::gateway::followers::Follower;
 use crate::gateway::refusals::counters;
-use crate::gateway::remembered::conditional;
+use crate::gateway::remembered::{conditional, known_as};
 
 impl Flights {
     /// What is sent of an answer. It is remembered by what it has read, if that stands in front of it, and others that have waited for it get it.
@@ -26,15 +26,12 @@ impl Flights {
         let followers = self.remembered.followers.end(ticket);
         let leads = followers.is_some();
         let followers = followers.unwrap_or_default();
-        if code & READ == 0 && !keeps {
+        let is_unmodified = code as u16 == 304;
+        if code & READ == 0 && !keeps && !is_unmodified {
             self.remembered.followers.again(followers);
             return response;
         }
-        let read = if code & READ == 0 { None } else { Read::parse(&response) };
-        let read = read.map(|(read, length)| {
-            response.drain(..length);
-            read
-        });
+        let (plain, read) = take_front(&mut response, code);
         let request = kept.as_ref().and_then(|arrived| Request::parse(&arrived.request).ok());
         let Some(request) = request else {
             self.remembered.followers.again(followers);
@@ -44,13 +41,15 @@ impl Flights {
             Some(read) => {
                 // SAFETY: on the main thread.
                 let (since, holds) = (read.since, unsafe { read.holds() });
-                let remembered = self.remembered.remember(&request, gate, &response, (read, begun));
+                let answer =
+                    if plain.is_empty() { (&response[..], None) } else { (&plain[..], Some(&response[..])) };
+                let remembered = self.remembered.remember(&request, gate, answer, (read, begun));
                 remembered.map(|()| (since, holds))
             }
             None => None,
         };
         if !keeps {
-            return response;
+            return if is_unmodified { known_as(&request, response) } else { response };
         }
         match is_shared {
             Some((since, holds)) => {
@@ -100,4 +99,13 @@ impl Flights {
         }
         self.remembered.count_shared(gate, answered);
     }
+}
+
+/// Takes off what stands in front of a response: the answer before it was packed, if it was, and what it has read.
+fn take_front(response: &mut Vec<u8>, code: u32) -> (Vec<u8>, Option<Read>) {
+    let front = if code & READ == 0 { None } else { Read::parse_front(response) };
+    let Some((read, plain)) = front else { return (Vec::new(), None) };
+    let (end, plain) = (plain.end, response[plain].to_vec());
+    response.drain(..end);
+    (plain, Some(read))
 }
