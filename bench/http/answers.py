@@ -40,6 +40,7 @@ class Answer:
         self.media_type = (response.getheader("content-type") or "").partition(";")[0].strip()
         self.allow = response.getheader("allow")
         self.tag = response.getheader("etag")
+        self.coding = response.getheader("content-encoding")
         self.body = response.read()
 
     def __str__(self):

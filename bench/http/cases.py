@@ -2,7 +2,17 @@
 
 from pathlib import Path
 
-from bench.http import answers, function_forms, h2load, handshakes, static_files, techempower, writing, wrk
+from bench.http import (
+    answers,
+    compression,
+    function_forms,
+    h2load,
+    handshakes,
+    static_files,
+    techempower,
+    writing,
+    wrk,
+)
 from bench.http.model import Case, Handler, Route
 
 FAIRNESS_ROUNDS = 5
@@ -120,6 +130,7 @@ CASES = (
     ),
     *function_forms.CASES,
     *static_files.CASES,
+    *compression.CASES,
     Case(
         "insert",
         "/messages",

@@ -1,7 +1,7 @@
 """The figures to reach, as ratios within one run."""
 
 from bench.harness.goals import Goal
-from bench.http import function_forms, techempower
+from bench.http import compression, function_forms, techempower
 from bench.http.report import CPU, HANDSHAKES
 
 P99 = "p99_us"
@@ -37,6 +37,22 @@ def _of_files():
         yield Goal(
             f"{case}: nginx's CPU over Howdah's", (case, "nginx_files"), (case, "howdah"), times, metric=CPU
         )
+
+
+def _of_compression():
+    """Packed rows cost two thirds of what axum's do, and kept ones little more than a constant."""
+    for case in ("compressed_json", "compressed_json_gzip"):
+        peer, ours = (case, compression.AXUM), (case, "howdah")
+        yield Goal(f"{case}: axum's CPU over Howdah's", peer, ours, 1.5, metric=CPU)
+        yield Goal(f"{case}: rate over axum", ours, peer, 1.5)
+    yield Goal(
+        "compressed_cached: CPU over a constant of that size",
+        ("compressed_cached", "howdah"),
+        ("compressed_constant", "howdah"),
+        1.3,
+        metric=CPU,
+        at_most=True,
+    )
 
 
 def _of_techempower():
@@ -158,6 +174,7 @@ GOALS = (
         "handshakes: over nginx", ("handshakes", "howdah"), ("handshakes", "nginx"), 0.85, metric=HANDSHAKES
     ),
     *_of_files(),
+    *_of_compression(),
     Goal("resumed: over nginx", ("resumed", "howdah"), ("resumed", "nginx"), 0.85, metric=HANDSHAKES),
     Goal("resumed: percent of the handshakes", ("resumed", "howdah"), None, 99, metric="resumed_percent"),
 )

@@ -9,6 +9,15 @@ create function people_after(after int) returns setof people stable
     select * from people where id > people_after.after order by id limit 20;
   end;
 
+create function crowd_after(after int) returns setof people stable
+  language sql begin atomic
+    select * from people where id > crowd_after.after order by id limit 110;
+  end;
+
+-- As many bytes as a crowd has by zstd.
+create function crowd_constant() returns json immutable
+  language sql return to_json(repeat('x', 3000));
+
 create function add_message(author text, body text) returns void volatile
   language sql begin atomic
     insert into messages (author, body) values (add_message.author, add_message.body);

@@ -5,7 +5,7 @@ create table users (handle text not null unique, name text not null);
 insert into users
 select 'user' || n, 'Name ' || n from generate_series(1, 1000) as n;
 
--- Twenty more than a thousand, so that twenty rows follow each id that is asked for.
+-- A hundred and ten more than a thousand, so that as many rows follow each id that is asked for.
 create table people (
   id int primary key,
   handle text not null,
@@ -28,7 +28,7 @@ select n,
        n % 2 = 0,
        timestamptz '2024-01-01 00:00:00+00' + n * interval '1 hour',
        case when n % 3 > 0 then 'Likes "quotes", façades and long walks, number ' || n end
-from generate_series(1, 1020) as n;
+from generate_series(1, 1110) as n;
 
 create table messages (
   id bigint generated always as identity primary key,

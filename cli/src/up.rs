@@ -145,7 +145,7 @@ fn serve(cluster: &Cluster, options: &Up, started: bool, stop: &AtomicBool) -> R
         let shown = format!("{} of {}", options.private.database, options.private.place.data.display());
         let address =
             Address::local(&cluster.connection_string(&options.private.database)?, shown, "howdah up")?;
-        deployment::run::run_here(folder, &address)?;
+        deployment::run::run_here(folder, &address, options.build)?;
     } else if let Some(folder) = &options.app {
         for name in application::load(cluster, &options.private.database, folder)? {
             say(&format!("Loaded {}.", folder.join(name).display()));

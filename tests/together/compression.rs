@@ -116,7 +116,7 @@ fn each_client_gets_its_coding(platform: &Platform) {
 
 #[test]
 fn each_client_gets_an_answer_as_it_takes_it() {
-    let platform = platform(&[]);
+    let platform = platform(&[("howdah.inline_threshold", "100000"), ("howdah.inline_deadline", "1s")]);
     each_client_gets_its_coding(&platform);
     for _ in 0..30 {
         get(&platform, "/items", "br");
@@ -272,7 +272,7 @@ fn what_is_kept_is_packed_by_each_coding_and_never_old() {
 
 #[test]
 fn long_answers_are_packed_by_executors() {
-    let platform = platform(&[]);
+    let platform = platform(&[("howdah.inline_threshold", "100000"), ("howdah.inline_deadline", "1s")]);
     // Plain, it is short enough to run in the gateway.
     for _ in 0..60 {
         assert_eq!(get(&platform, "/items?most=1500", "").body.len() / 1024, 81);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use howdah_tests::application::{Application, dump, text};
 use howdah_tests::bounds::DEPLOYED_THREE_FILES;
+use howdah_tests::http2::Http2;
 use howdah_tests::standbys::{ADDRESS, standby_of};
 use howdah_tests::{Connection, Platform, Reply, free_port, wait_for};
 
@@ -356,6 +357,39 @@ fn what_has_no_room_is_read_anew() {
                     ask(platform, "GET", &format!("/static/large{number}.bin"), &[("range", "bytes=0-3")]);
                 assert_eq!(part.text(), format!("{number}xxx"), "{limit}");
             }
+        }
+    }
+}
+
+/// More long files at once than are read in a turn: what follows is whole for each client, by HTTP/1.1 and by HTTP/2.
+#[test]
+fn many_long_files_that_are_asked_for_at_once_are_whole() {
+    let shop = shop();
+    let content = |number: usize| format!("{number} {}", long(1000 * (1 + number * 17 % 700)));
+    for number in 0..40 {
+        shop.write(&format!("static/large{number}.bin"), &content(number));
+    }
+    shop.ok("deploy");
+    let platform = &shop.platform;
+    wait_for("the files", || platform.get("/static/large0.bin").status == 200);
+    platform.set("howdah.max_files", "0");
+    for _ in 0..3 {
+        let mut connections: Vec<Connection> = (0..40).map(|_| platform.connect()).collect();
+        for (number, connection) in connections.iter_mut().enumerate() {
+            connection.send("GET", &format!("/static/large{number}.bin"), &[], b"");
+        }
+        for (number, connection) in connections.iter_mut().enumerate() {
+            let reply = connection.read_reply(false).expect("an answer");
+            assert!(reply.status == 200 && reply.text() == content(number), "{number}: {}", reply.body.len());
+        }
+    }
+    let mut connection = Http2::open(platform.port);
+    for _ in 0..3 {
+        let streams: Vec<_> =
+            (0..40).map(|number| connection.get(&format!("/static/large{number}.bin"))).collect();
+        for (number, stream) in streams.into_iter().enumerate() {
+            let reply = connection.wait(stream);
+            assert!(reply.status == 200 && reply.text() == content(number), "{number}: {}", reply.body.len());
         }
     }
 }

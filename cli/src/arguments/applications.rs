@@ -110,6 +110,9 @@ pub(crate) struct Deploy {
     /// Run the files again of which something was changed by hand, too.
     #[arg(long)]
     pub(crate) repair: bool,
+    /// Run the command of [build] in howdah.toml first, as you: it makes static files.
+    #[arg(long, env = "HOWDAH_BUILD")]
+    pub(crate) build: bool,
     /// Where tests run (default: before; of a rollback or an adoption inside).
     #[arg(long, value_name = "WHERE", env = "HOWDAH_TESTS")]
     pub(crate) tests: Option<Tests>,
@@ -198,6 +201,9 @@ pub(crate) struct Dev {
     /// The folder of the application.
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     pub(crate) app: PathBuf,
+    /// Run the command of [build] in howdah.toml first, as you: it makes static files.
+    #[arg(long, env = "HOWDAH_BUILD")]
+    pub(crate) build: bool,
     #[command(flatten)]
     pub(crate) platform: Private,
 }
@@ -238,6 +244,9 @@ pub(crate) struct Test {
     /// The folder of the application.
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     pub(crate) app: PathBuf,
+    /// Run the command of [build] in howdah.toml first, as you: it makes static files.
+    #[arg(long, env = "HOWDAH_BUILD")]
+    pub(crate) build: bool,
     /// How many run at once (default: as many as there are processors).
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: Option<u16>,

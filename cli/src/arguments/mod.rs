@@ -223,6 +223,9 @@ pub(crate) struct Up {
     /// "-- try:" are shown. Commands of psql do not work in them.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) app: Option<PathBuf>,
+    /// Run the command of [build] in howdah.toml first, as you: it makes static files.
+    #[arg(long, requires = "app", env = "HOWDAH_BUILD")]
+    pub(crate) build: bool,
     /// The application whose suggestions are shown, where it is loaded by somebody else.
     #[arg(skip)]
     pub(crate) shown: Option<PathBuf>,

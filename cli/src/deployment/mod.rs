@@ -23,6 +23,7 @@
 pub(crate) mod accept;
 pub(crate) mod adopt;
 mod attempt;
+pub(crate) mod build;
 mod code;
 mod commit;
 mod comparison;

@@ -12,6 +12,7 @@ use folder::{Deployed, Folder, Kind, Manifest, Plan};
 use super::accept;
 pub(crate) use super::attempt::End;
 use super::attempt::{self, Attempt, Done};
+use super::build;
 use super::errors::Errors;
 use super::interrupt::{self, INTERRUPTED};
 use super::report::Report;
@@ -34,6 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Deploys the folder, or says what that would do. Tests that run before are the given.
 pub(crate) fn run(options: &Deploy, end: End, tests: &RunTests) -> Result<()> {
+    build::run(&options.destination.app, options.build)?;
     let folder = target::folder(&options.destination)?;
     let (from, manifest) = (options.destination.app.display().to_string(), folder.manifest.clone());
     let source = Source::Folder(Box::new(folder));
@@ -44,8 +46,9 @@ pub(crate) fn run(options: &Deploy, end: End, tests: &RunTests) -> Result<()> {
     })
 }
 
-/// Deploys a folder to a database of the platform on this machine.
-pub(crate) fn run_here(folder: &Path, address: &Address) -> Result<()> {
+/// Deploys a folder to a database of the platform on this machine, after the command of its own that makes files, if it `builds`.
+pub(crate) fn run_here(folder: &Path, address: &Address, builds: bool) -> Result<()> {
+    build::run(folder, builds)?;
     // The folder is what its user wants, whatever howdah dev has made of the platform.
     let options =
         &Deploy { as_administrator: true, back: true, tests: Some(Tests::Inside), ..Deploy::of(folder) };

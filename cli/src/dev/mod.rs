@@ -25,6 +25,7 @@ use self::browser::{Browser, Front, Now};
 use self::watch::Watch;
 use crate::arguments::{Dev, Up};
 use crate::connection::Address;
+use crate::deployment::build::{self, Builder};
 use crate::deployment::run::{self, Loaded};
 use crate::deployment::target;
 use crate::failure::Result;
@@ -42,6 +43,7 @@ const ENVIRONMENT: &str = "development";
 pub(crate) fn run(options: &Dev) -> Result<()> {
     // It may have gone before the application is loaded.
     let parent = getppid();
+    build::run(&options.app, options.build)?;
     target::read(&options.app)?;
     let mut platform = options.platform.clone();
     up::require_none(&platform.place.data)?;
@@ -51,8 +53,12 @@ pub(crate) fn run(options: &Dev) -> Result<()> {
     let up = Up { behind: Some(behind), shown: Some(options.app.clone()), ..Up::of(platform) };
     let mut begin = |cluster: &Cluster| -> Result<Box<dyn FnMut()>> {
         let mut developer = Developer::begin(options, cluster, Rc::clone(&browser))?;
+        let mut builder = if options.build { Builder::begin(&options.app)? } else { None };
         Ok(Box::new(move || {
             developer.look();
+            if builder.as_mut().is_some_and(|builder| !builder.goes_on()) {
+                builder = None;
+            }
             if getppid() != parent {
                 // Nobody is left whom it is for.
                 let _ = raise(Signal::SIGTERM);

@@ -21,7 +21,7 @@ use self::output::Output;
 use self::trial::{Outcome, Trial};
 use crate::arguments::Test;
 use crate::deployment::request::Rehearsed;
-use crate::deployment::{interrupt, target};
+use crate::deployment::{build, interrupt, target};
 use crate::failure::{Failure, Result};
 use crate::stage;
 
@@ -32,6 +32,7 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(crate) fn run(options: &Test) -> Result<()> {
     let begun = Instant::now();
     interrupt::notice();
+    build::run(&options.app, options.build)?;
     let mut folder = target::read(&options.app)?;
     let name = folder.manifest.name.clone();
     let files = take_tests(&mut folder);

@@ -1,13 +1,13 @@
 //! `howdah dev`, as whoever writes an application uses it, and what is added to one.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use super::{Platform, answer, interrupt, printed};
+use super::{Platform, answer, printed};
 
 /// A platform of `howdah dev` for an application that `howdah new` has made.
 pub(crate) struct Dev {
@@ -88,6 +88,14 @@ impl Dev {
     pub(crate) fn page(&self, path: &str) -> String {
         answer(self.platform.ask(path))
     }
+}
+
+/// Presses Ctrl-C.
+pub(crate) fn interrupt(child: &Child) {
+    // The shell's own: a small installation has no program of that name.
+    assert!(
+        Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap().success()
+    );
 }
 
 fn hello(word: &str) -> String {

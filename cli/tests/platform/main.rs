@@ -1,5 +1,6 @@
 //! The platform from its first start to its end. Needs the extension: `make test` builds it and names it.
 
+mod builds;
 mod dev;
 mod dev_browser;
 mod dev_in_chromium;
@@ -11,9 +12,11 @@ mod webdriver;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
+
+use dev::interrupt;
 
 /// A folder with an application, and the platform that runs in it. Stopped when dropped.
 struct Platform {
@@ -603,11 +606,5 @@ fn files_are_loaded_into_a_queue() {
 }
 
 fn data(platform: &Platform) -> PathBuf {
-    fs::canonicalize(platform.folder.path().join(Path::new(".howdah"))).unwrap()
-}
-
-fn interrupt(child: &Child) {
-    // The shell's own: a small installation has no program of that name.
-    let sent = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
-    assert!(sent.success());
+    fs::canonicalize(platform.folder.path().join(".howdah")).unwrap()
 }

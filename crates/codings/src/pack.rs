@@ -58,6 +58,7 @@ fn pack_brotli(bytes: &[u8], quality: i32, window: i32, into: &mut Vec<u8>) -> i
     let mut encoder = brotli::CompressorWriter::with_params(into, BUFFER, &params);
     encoder.write_all(bytes)?;
     encoder.flush()?;
+    // It ends the stream, and gives back the memory that is borrowed here.
     let _ = encoder.into_inner();
     Ok(())
 }

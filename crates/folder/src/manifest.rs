@@ -37,9 +37,24 @@ pub struct Manifest {
     /// Whether source maps in `static/` are published.
     #[serde(default)]
     pub source_maps: bool,
+    /// The commands that make some of the static files.
+    pub build: Option<Build>,
     /// Databases by a name of one's own, each as a connection string.
     #[serde(default)]
     pub environments: BTreeMap<String, String>,
+}
+
+/// Commands that make static files. A shell runs them, as whoever deploys.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Build {
+    /// The command that makes them once, before the folder is read.
+    pub command: String,
+    /// The folder in that of the application where the commands run; that itself unless it is given.
+    #[serde(default)]
+    pub folder: String,
+    /// The command that makes them anew at each save, beside `howdah dev`.
+    pub watch: Option<String>,
 }
 
 impl Manifest {
@@ -54,6 +69,13 @@ impl Manifest {
                 "name = {:?}: a name begins with a small letter and has small letters, digits, _ and -, 63 at most",
                 manifest.name
             );
+            return Err(Fault::of(FILE, message));
+        }
+        if let Some(build) = &manifest.build
+            && (build.folder.starts_with('/') || build.folder.split('/').any(|name| name == ".."))
+        {
+            let message =
+                format!("[build] folder = {:?}: it is a folder in that of the application", build.folder);
             return Err(Fault::of(FILE, message));
         }
         Ok(manifest)
@@ -71,6 +93,7 @@ impl Manifest {
             seeds: BTreeMap::new(),
             immutable: Vec::new(),
             source_maps: false,
+            build: None,
             environments: BTreeMap::new(),
         }
     }

@@ -49,14 +49,11 @@ pub(super) async fn send(
     mut respond: SendResponse<Piece>,
 ) -> Option<()> {
     open.answered();
-    let rest = reply.rest.clone().filter(|_| !shape.is_head);
+    let rest = reply.rest.clone().filter(|rest| !shape.is_head && !rest.is_empty());
     let Outgoing { response, body } = outgoing(shared, reply, &shape, &open);
-    let mut stream = respond.send_response(response, body.is_empty()).ok()?;
-    if body.is_empty() {
-        return Some(());
-    }
-    let Some(mut rest) = rest.filter(|rest| !rest.is_empty()) else {
-        return send_bytes(&mut stream, body, true, &open).await;
+    let mut stream = respond.send_response(response, body.is_empty() && rest.is_none()).ok()?;
+    let Some(mut rest) = rest else {
+        return if body.is_empty() { Some(()) } else { send_bytes(&mut stream, body, true, &open).await };
     };
     send_bytes(&mut stream, body, false, &open).await?;
     while !rest.is_empty() {
@@ -227,7 +224,7 @@ fn outgoing(shared: &Shared, reply: Reply, shape: &Shape<'_>, open: &OpenStream)
         None => Bytes::from(message).slice(body_start..),
     };
     let size = capacity.max(body.len());
-    if !body.is_empty() {
+    if !body.is_empty() || has_body && rest.is_some_and(|rest| !rest.is_empty()) {
         open.replied(body.len(), size, held);
     }
     Outgoing { response, body }

@@ -18,7 +18,7 @@ use super::refusals::Refused;
 use super::static_files::contents::Content;
 use super::static_files::{PartSource, Serving};
 
-/// Parts that are read from the database in one turn: others' requests wait for no more.
+/// Parts that are read from the database in one turn, first ones and later ones: others' requests wait for no more.
 const READS: usize = 4;
 
 impl Gateway<'_> {
@@ -60,7 +60,7 @@ impl Gateway<'_> {
             return Err(unmet());
         }
         // A client of HEAD gets the length alone.
-        let first = if is_head { Bytes::new() } else { self.bytes(&content, &part)? };
+        let first = if is_head { Bytes::new() } else { self.first_bytes(&content, &part)? };
         let head = head(answer).map(ResponseBuilder::finish_head).unwrap_or_default();
         if !is_head && self.server.needs_to_share(head.len(), &first) > self.flights.room(&self.server) {
             return Err(Problem::new(503, NO_ROOM));
@@ -76,6 +76,18 @@ impl Gateway<'_> {
         Ok(answer.status)
     }
 
+    /// The same of the first part, none if others have been read in this turn: then they follow as the rest does.
+    fn first_bytes(&mut self, content: &Content, part: &Range<u64>) -> Result<Bytes, Problem> {
+        if let Some(kept) = self.static_files.contents.kept(content, part) {
+            return Ok(kept);
+        }
+        if self.static_files.first_reads == READS {
+            return Ok(Bytes::new());
+        }
+        self.static_files.first_reads += 1;
+        self.bytes(content, part)
+    }
+
     /// The bytes from the beginning of a part on, as many as are kept together.
     fn bytes(&mut self, content: &Content, part: &Range<u64>) -> Result<Bytes, Problem> {
         if let Some(kept) = self.static_files.contents.kept(content, part) {
@@ -87,6 +99,7 @@ impl Gateway<'_> {
 
     /// Gives clients the next parts of what they get, as far as there is room and time.
     pub(super) fn send_parts(&mut self) {
+        self.static_files.first_reads = 0;
         self.static_files.wanted.extend(self.server.wanted_parts());
         let (mut reads, mut left) = (0, VecDeque::new());
         while let Some(wanted) = self.static_files.wanted.pop_front() {

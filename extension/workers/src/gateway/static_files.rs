@@ -25,6 +25,8 @@ pub(crate) struct StaticFiles {
     pub(super) wanted: VecDeque<WantedPart>,
     /// Whether some of them wait for the next turn alone.
     pub(super) is_due: bool,
+    /// First parts that were read from the database in this turn.
+    pub(super) first_reads: usize,
 }
 
 /// The files of an application as they were read; without a tree those that are known.
@@ -38,6 +40,7 @@ impl StaticFiles {
             contents: Contents::new(),
             wanted: VecDeque::new(),
             is_due: false,
+            first_reads: 0,
         }
     }
 

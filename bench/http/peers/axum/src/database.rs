@@ -12,6 +12,9 @@ pub const USER_NAME: &str = "select name from users where handle = $1";
 /// Reads a page of people.
 pub const PEOPLE_AFTER: &str = "select id, handle, name, email, age, score, active, created_at, bio
     from people where id > $1 order by id limit 20";
+/// Reads as many people as make 20 kB of JSON.
+pub const CROWD_AFTER: &str = "select id, handle, name, email, age, score, active, created_at, bio
+    from people where id > $1 order by id limit 110";
 /// Stores one message.
 pub const ADD_MESSAGE: &str = "insert into messages (author, body) values ($1, $2)";
 
@@ -71,6 +74,8 @@ pub trait Database: Clone + Send + Sync + 'static {
     fn user_name(&self, handle: &str) -> impl Future<Output = Result<Option<String>, Error>> + Send;
     /// The twenty people after `id`.
     fn people_after(&self, id: i32) -> impl Future<Output = Result<Vec<Person>, Error>> + Send;
+    /// The hundred and ten people after `id`.
+    fn crowd_after(&self, id: i32) -> impl Future<Output = Result<Vec<Person>, Error>> + Send;
     /// All fortunes.
     fn fortunes(&self) -> impl Future<Output = Result<Vec<Fortune>, Error>> + Send;
     /// Stores a message; it is committed when this returns.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio_postgres::{Client, NoTls, Statement};
 
-use crate::database::{self, ADD_MESSAGE, Database, Error, FORTUNES, Fortune, PEOPLE_AFTER, Person, USER_NAME};
+use crate::database::{self, ADD_MESSAGE, CROWD_AFTER, Database, Error, FORTUNES, Fortune, PEOPLE_AFTER, Person, USER_NAME};
 
 /// One client; tokio-postgres sends queries that are polled at the same time without waiting in between.
 #[derive(Clone)]
@@ -14,6 +14,7 @@ struct Prepared {
     client: Client,
     user_name: Statement,
     people_after: Statement,
+    crowd_after: Statement,
     fortunes: Statement,
     add_message: Statement,
 }
@@ -29,9 +30,10 @@ impl Pipelined {
         });
         let user_name = client.prepare(USER_NAME).await?;
         let people_after = client.prepare(PEOPLE_AFTER).await?;
+        let crowd_after = client.prepare(CROWD_AFTER).await?;
         let fortunes = client.prepare(FORTUNES).await?;
         let add_message = client.prepare(ADD_MESSAGE).await?;
-        Ok(Pipelined(Arc::new(Prepared { client, user_name, people_after, fortunes, add_message })))
+        Ok(Pipelined(Arc::new(Prepared { client, user_name, people_after, crowd_after, fortunes, add_message })))
     }
 }
 
@@ -43,6 +45,11 @@ impl Database for Pipelined {
 
     async fn people_after(&self, id: i32) -> Result<Vec<Person>, Error> {
         let rows = self.0.client.query(&self.0.people_after, &[&id]).await?;
+        Ok(rows.iter().map(Person::from).collect())
+    }
+
+    async fn crowd_after(&self, id: i32) -> Result<Vec<Person>, Error> {
+        let rows = self.0.client.query(&self.0.crowd_after, &[&id]).await?;
         Ok(rows.iter().map(Person::from).collect())
     }
 

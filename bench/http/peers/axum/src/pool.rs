@@ -3,7 +3,7 @@
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod};
 use tokio_postgres::NoTls;
 
-use crate::database::{self, ADD_MESSAGE, Database, Error, FORTUNES, Fortune, PEOPLE_AFTER, Person, USER_NAME};
+use crate::database::{self, ADD_MESSAGE, CROWD_AFTER, Database, Error, FORTUNES, Fortune, PEOPLE_AFTER, Person, USER_NAME};
 
 const CONNECTIONS: usize = 10;
 
@@ -31,6 +31,13 @@ impl Database for Pooled {
     async fn people_after(&self, id: i32) -> Result<Vec<Person>, Error> {
         let client = self.0.get().await?;
         let statement = client.prepare_cached(PEOPLE_AFTER).await?;
+        let rows = client.query(&statement, &[&id]).await?;
+        Ok(rows.iter().map(Person::from).collect())
+    }
+
+    async fn crowd_after(&self, id: i32) -> Result<Vec<Person>, Error> {
+        let client = self.0.get().await?;
+        let statement = client.prepare_cached(CROWD_AFTER).await?;
         let rows = client.query(&statement, &[&id]).await?;
         Ok(rows.iter().map(Person::from).collect())
     }

@@ -7,6 +7,7 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
+use tower_http::compression::CompressionLayer;
 
 use crate::database::{Database, Error, Fortune};
 
@@ -15,6 +16,7 @@ pub fn routes<D: Database>(database: D) -> Router {
     Router::new()
         .route("/users/{handle}", get(user::<D>))
         .route("/people/{after}", get(people::<D>))
+        .route("/crowd/{after}", get(crowd::<D>).layer(CompressionLayer::new()))
         .route("/fortunes", get(fortunes::<D>))
         .route("/messages", post(message::<D>))
         .fallback(not_found)
@@ -35,6 +37,11 @@ async fn user<D: Database>(
 
 async fn people<D: Database>(State(database): State<D>, Path(after): Path<i32>) -> Result<Response, Failure> {
     Ok(Json(database.people_after(after).await?).into_response())
+}
+
+/// Packed as its client takes it.
+async fn crowd<D: Database>(State(database): State<D>, Path(after): Path<i32>) -> Result<Response, Failure> {
+    Ok(Json(database.crowd_after(after).await?).into_response())
 }
 
 /// The page of all fortunes.
