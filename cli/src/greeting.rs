@@ -77,11 +77,11 @@ fn over_tls(suggestions: &[String], options: &Up, authority: &Path) -> Option<St
 fn say_how_to_trust(secure: &str, authority: &Path) {
     match trust::command(authority) {
         Some(command) => {
-            say(&format!("\nHave this system trust {secure} (for others see HTTPS in docs/http.md):"));
+            say(&format!("\nHave this system trust {secure} (for others see docs/https.md):"));
             say(&format!("    {command}"));
         }
         None => say(&format!(
-            "\nHTTPS in docs/http.md says how systems and browsers come to trust {}.",
+            "\ndocs/https.md says how systems and browsers come to trust {}.",
             authority.display()
         )),
     }

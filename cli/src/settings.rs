@@ -50,6 +50,6 @@ fn require_known(client: &mut Client, name: &str) -> Result<()> {
 fn refused(name: &str, value: &str, why: &str) -> Failure {
     let why = if why.is_empty() { String::new() } else { format!(": {why}") };
     Failure::Said(format!(
-        "{name} cannot be {value:?}{why}; docs/http.md and pg_settings have what it may be"
+        "{name} cannot be {value:?}{why}; docs/settings.md and pg_settings have what it may be"
     ))
 }

@@ -23,10 +23,10 @@ fn memory(pid: i32) -> i64 {
 
 #[test]
 fn no_request_holds_a_gateway_for_longer_than_documented() {
-    let documented = include_str!("../../docs/http.md");
+    let documented = include_str!("../../docs/tuning.md");
     let words =
         format!("**{} ms of its own time are the longest", bounds::ANY_IN_A_GATEWAY.limit.as_millis());
-    assert!(documented.contains(&words), "docs/http.md does not say: {words}");
+    assert!(documented.contains(&words), "docs/tuning.md does not say: {words}");
     let platform = Platform::with(&[
         ("howdah.inline_threshold", "100000"),
         ("howdah.request_timeout", "300ms"),

@@ -1,4 +1,4 @@
-//! A platform that speaks TLS, with certificates that openssl makes as docs/http.md has it.
+//! A platform that speaks TLS, with certificates that openssl makes as docs/https.md has it.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};

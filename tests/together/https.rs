@@ -1,4 +1,4 @@
-//! HTTPS as docs/http.md has it: certificates made by openssl alone, and the clients that people have.
+//! HTTPS as docs/https.md has it: certificates made by openssl alone, and the clients that people have.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

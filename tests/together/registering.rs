@@ -178,7 +178,7 @@ fn a_function_of_the_same_name_by_somebody_else_does_not_answer() {
     expect_refused(&platform, "/f", "evil");
 }
 
-/// As docs/http.md says: registering a function trusts its owner until the route is removed.
+/// As docs/roles.md says: registering a function trusts its owner until the route is removed.
 #[test]
 fn an_owner_who_may_register_no_more_goes_on_answering_for_its_functions() {
     let platform = Platform::start();

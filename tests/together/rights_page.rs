@@ -1,4 +1,4 @@
-//! ARCHITECTURE.md says as whom everything of the extension runs. It is compared with the catalogs and the sources.
+//! docs/rights.md says as whom everything of the extension runs. It is compared with the catalogs and the sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,7 +18,7 @@ struct Family {
 
 fn families() -> BTreeMap<String, Family> {
     let mut families = BTreeMap::new();
-    for row in Document::read("ARCHITECTURE.md").table("Functions, by who may call them") {
+    for row in Document::read("docs/rights.md").table("Functions, by who may call them") {
         for name in row[0].split(' ') {
             let family = Family { execute: row[1].clone(), search_path: row[2].clone() };
             assert!(families.insert(name.to_owned(), family).is_none(), "{name} is there twice");
@@ -72,7 +72,7 @@ fn every_trigger_and_view_runs_as_the_page_says() {
          where not tgisinternal and relnamespace in ('http'::regnamespace, 'queue'::regnamespace, 'deploy'::regnamespace, 'job'::regnamespace)
          union all select evtname || ' ' || evtevent from pg_event_trigger",
     );
-    let rows = Document::read("ARCHITECTURE.md").table("Triggers and views");
+    let rows = Document::read("docs/rights.md").table("Triggers and views");
     let documented = rows.iter().flat_map(|row| row[1].split(' ').map(|on| format!("{} {on}", row[0])));
     assert_eq!(actual, documented.collect());
 
@@ -122,7 +122,7 @@ fn every_file_that_runs_sql_is_on_the_page_and_names_what_it_means() {
         r"\bSpi::|\bSPI_exec|\b(SpiClient|client)\b.*\b(select|update)\(|client\.(select|update)\(",
     )
     .unwrap();
-    let rows = Document::read("ARCHITECTURE.md").table("SQL in the sources");
+    let rows = Document::read("docs/rights.md").table("SQL in the sources");
     let documented: BTreeMap<&str, &str> = rows.iter().map(|row| (&*row[0], &*row[2])).collect();
     let mut unseen: BTreeSet<&str> = documented.keys().copied().collect();
     for path in paths {

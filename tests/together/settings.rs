@@ -9,13 +9,13 @@ use howdah_tests::bounds;
 use howdah_tests::client::Connection;
 use howdah_tests::platform::wait_for;
 
-/// What becomes of a setting, by the words of docs/http.md.
+/// What becomes of a setting, by the words of docs/roles.md.
 const CLASSES: [&str; 4] = ["in force", "of the request", "without effect", "fixed"];
 
-/// The table of docs/http.md: names and what becomes of them.
+/// The table of docs/roles.md: names and what becomes of them.
 fn documented() -> BTreeMap<String, &'static str> {
-    let text = include_str!("../../docs/http.md");
-    let start = "### Settings of a handler, a role, a database";
+    let text = include_str!("../../docs/roles.md");
+    let start = "## Settings of a handler, a role, a database";
     let section = text.split(start).nth(1).and_then(|rest| rest.split("\n## ").next()).expect("the section");
     let mut known = BTreeMap::new();
     for line in section.lines().filter(|line| line.starts_with("| ")) {
@@ -147,7 +147,7 @@ fn each_setting_that_a_user_may_set_does_what_the_table_says() {
     let settings = settings(&mut session);
     let documented = documented();
     let class = |setting: &Setting| {
-        *documented.get(&setting.name).unwrap_or_else(|| panic!("{} is not in docs/http.md", setting.name))
+        *documented.get(&setting.name).unwrap_or_else(|| panic!("{} is not in docs/roles.md", setting.name))
     };
     // Loads PL/pgSQL, which brings settings.
     platform.post("/try", "application/json", br#"{"name": "work_mem", "value": "4MB"}"#);

@@ -1,4 +1,4 @@
-//! What a kept answer does not see: the list of docs/http.md, "What is taken at its word", shown item by item.
+//! What a kept answer does not see: the list of docs/caching.md, "What is taken at its word", shown item by item.
 
 use howdah_tests::abilities;
 use howdah_tests::platform::{Platform, wait_for};

@@ -187,7 +187,7 @@ impl Problem {
     }
 
     /// PostgreSQL's error as an answer. `is_standby`: nobody can write to this server. `shows_all`: clients see every message, DETAIL
-    /// and HINT. docs/http.md has this table.
+    /// and HINT. docs/errors.md has this table.
     pub fn of_error(raised: Raised<'_>, access: Access, is_standby: bool, shows_all: bool) -> Self {
         let meaning = Meaning::of(&raised.sqlstate);
         let problem = Problem { sqlstate: Some(raised.sqlstate), ..Problem::new(0, "") };

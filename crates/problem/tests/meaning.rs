@@ -1,4 +1,4 @@
-//! The table, from outside: what docs/http.md promises, and what retries and blame rest on.
+//! The table, from outside: what docs/errors.md promises, and what retries and blame rest on.
 
 use problem::Meaning;
 

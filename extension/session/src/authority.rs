@@ -2,7 +2,7 @@
 //!
 //! Whoever may do a thing is the **current** user, asked here: inside a SECURITY DEFINER function its owner, inside maintenance
 //! the owner of the table. What runs as another role runs restricted, with PostgreSQL's own schema alone on the search path, and
-//! every text of it is ours: what users have made must not be in it. ARCHITECTURE.md, "Whose code runs as whom", lists all of it.
+//! every text of it is ours: what users have made must not be in it. docs/rights.md, "Whose code runs as whom", lists all of it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;

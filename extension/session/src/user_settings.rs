@@ -2,7 +2,7 @@
 //!
 //! A handler may set anything that a session may, and so may whoever stores settings for a role or a database. Most of it is
 //! in force, and undone; this is where the rest is told apart. A setting that PostgreSQL has brought and that is not named here
-//! is [`Class::Fixed`]: a version to come may have one more that ends a process. docs/http.md has the same as a table.
+//! is [`Class::Fixed`]: a version to come may have one more that ends a process. docs/roles.md has the same as a table.
 
 use std::cell::OnceCell;
 use std::ffi::{CStr, CString};

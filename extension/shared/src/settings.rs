@@ -1,4 +1,4 @@
-//! The settings, all named `howdah.*`. docs/http.md has the table with when to change which.
+//! The settings, all named `howdah.*`. docs/settings.md has the table with when to change which.
 
 mod checks;
 

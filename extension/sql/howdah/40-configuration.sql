@@ -111,7 +111,7 @@ select pg_catalog.pg_extension_config_dump('http.guarded', '');
 select pg_catalog.pg_extension_config_dump('http.listener', '');
 
 -- What configures. These functions run as their caller, and only their rows are written as the extension's owner, so that nobody
--- else can write the tables: ARCHITECTURE.md, "Whose code runs as whom".
+-- else can write the tables: docs/rights.md, "Whose code runs as whom".
 
 create function http.registration_path() returns text
 language c stable

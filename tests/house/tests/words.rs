@@ -122,6 +122,20 @@ fn the_version_stands_the_same_everywhere() {
     let version = env!("CARGO_PKG_VERSION");
     assert!(read("extension/howdah.control").contains(&format!("default_version = '{version}'")));
     assert!(read("README.md").contains(&format!("Its version is {version},")));
+    assert!(read("SECURITY.md").contains(&format!("Howdah is at version {version}:")));
+    assert!(
+        read("CHANGELOG.md").lines().any(|line| line.starts_with(&format!("## {version}"))),
+        "CHANGELOG.md lacks {version}"
+    );
+    assert!(read("docs/client.md").contains(&format!("<version>{version}</version>")));
+    let clients = house::files("client", "pom.xml");
+    assert!(clients.len() > 5, "{clients:?}");
+    for client in clients {
+        assert!(
+            read(&client).contains(&format!("<version>{version}</version>")),
+            "{client} has another version"
+        );
+    }
     let kept = house::files("tests/upgrades", ".sql");
     for release in kept.iter().filter_map(|path| path.strip_prefix("tests/upgrades/howdah--")) {
         let release = release.strip_suffix(".sql").unwrap();

@@ -43,8 +43,8 @@ impl<'p> Reader<'p> {
         Reader { platform, session: platform.session(), folder, ports, to, wrong: Vec::new() }
     }
 
-    /// Does what the document says, in its order. Returns how many blocks were run.
-    pub(super) fn run(mut self, document: &Document) -> usize {
+    /// Does what a document says, in its order. Returns how many blocks were run.
+    pub(super) fn run(&mut self, document: &Document) -> usize {
         let blocks = document.blocks();
         let mut ran = 0;
         for block in &blocks {
@@ -57,8 +57,12 @@ impl<'p> Reader<'p> {
             }
             ran += 1;
         }
-        assert!(self.wrong.is_empty(), "{}", self.wrong.join("\n\n"));
         ran
+    }
+
+    /// Says where the documents were wrong.
+    pub(super) fn finish(self) {
+        assert!(self.wrong.is_empty(), "{}", self.wrong.join("\n\n"));
     }
 
     fn execute(&mut self, block: &Block<'_>, place: &str) {

@@ -67,6 +67,16 @@ impl Document {
         })
     }
 
+    /// How many words it has, examples included.
+    pub(crate) fn words(&self) -> usize {
+        self.text.split_whitespace().count()
+    }
+
+    /// Whether an example stands in its first lines: a fenced block, or indented lines.
+    pub(crate) fn shows_something_within(&self, lines: usize) -> bool {
+        self.text.lines().take(lines).any(|line| line.starts_with("```") || line.starts_with("    "))
+    }
+
     /// The titles of all headings, without their marks.
     pub(crate) fn headings(&self) -> Vec<&str> {
         self.prose()

@@ -1,5 +1,5 @@
 (ns howdah.documentation-test
-  "Runs the Clojure examples of docs/client.md and compares what they return with what stands behind them."
+  "Runs the Clojure examples of docs/client.md and docs/client-reference.md, and compares what they return with what stands behind them."
   (:require [clojure.string :as string]
             [clojure.test :refer [deftest is]]
             [howdah.pg :as pg]
@@ -13,7 +13,7 @@
 (def ^:dynamic pool nil)
 
 (defn- page []
-  (string/replace (slurp "../../docs/client.md") "postgresql://app:secret@localhost/app"
+  (string/replace (str (slurp "../../docs/client.md") (slurp "../../docs/client-reference.md")) "postgresql://app:secret@localhost/app"
                   (str "postgresql://" PrivateServer/USER "@127.0.0.1:" (:port source) "/postgres")))
 
 (defn- blocks [language]

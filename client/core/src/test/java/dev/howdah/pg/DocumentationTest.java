@@ -23,11 +23,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Compiles and runs the Java examples of docs/client.md, and compares what they print with what
- * they say.
+ * Compiles and runs the Java examples of docs/client.md and docs/client-reference.md, and compares
+ * what they print with what they say.
  */
 class DocumentationTest {
-  private static final Path PAGE = Path.of("../../docs/client.md");
+  private static final Path DOCS = Path.of("../../docs");
   private static final String HEAD =
       "import dev.howdah.pg.*;\n"
           + "import java.io.*;\n"
@@ -39,7 +39,9 @@ class DocumentationTest {
 
   private static List<String> blocks(String language) throws IOException {
     return Pattern.compile("```" + language + "\n(.*?)```", Pattern.DOTALL)
-        .matcher(Files.readString(PAGE))
+        .matcher(
+            Files.readString(DOCS.resolve("client.md"))
+                + Files.readString(DOCS.resolve("client-reference.md")))
         .results()
         .map(block -> block.group(1))
         .toList();

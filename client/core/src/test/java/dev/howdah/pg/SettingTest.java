@@ -104,7 +104,7 @@ class SettingTest {
             + "\\b.*"
             + (setting.variable == null ? "" : "\\b" + setting.variable + "\\b.*");
     assertTrue(
-        Files.readString(Path.of("../../docs/client.md"))
+        Files.readString(Path.of("../../docs/client-reference.md"))
             .lines()
             .anyMatch(line -> line.matches("\\|.*" + name)),
         setting.key);
