@@ -53,7 +53,7 @@ OVERWRITTEN = together::queue_dead_letters together::queue_values together::queu
 
 export PG_CONFIG
 
-.PHONY: help setup setup-test setup-long setup-client setup-lint setup-bench extension build run run-bips check quick test test-one test-command test-client test-timing test-long test-overwritten test-versions pictures hunt lint format install uninstall bench bench-http bench-client bench-queue clean
+.PHONY: help setup setup-test setup-long setup-client setup-lint setup-bench setup-packages extension packages build run run-bips check quick test test-one test-command test-client test-timing test-long test-overwritten test-versions pictures hunt lint format install uninstall bench bench-http bench-client bench-queue clean
 
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -75,6 +75,9 @@ setup-lint: setup
 
 setup-bench: setup
 	@CARGO="$(CARGO)" scripts/setup bench
+
+setup-packages: setup
+	@CARGO="$(CARGO)" scripts/setup packages
 
 extension: setup
 	@$(ON_POSTGRES) $(CARGO) build --profile "$(PROFILE)" $(EXTENSION)
@@ -179,6 +182,9 @@ uninstall: ## take it out again
 	@rm -f "$(DESTDIR)$$($(PG_CONFIG) --pkglibdir)/howdah.so" \
 		"$(DESTDIR)$$($(PG_CONFIG) --sharedir)"/extension/howdah.control \
 		"$(DESTDIR)$$($(PG_CONFIG) --sharedir)"/extension/howdah--*.sql
+
+packages: setup-packages ## what people install, into target/packages (PG_CONFIGS names the servers to build for)
+	@scripts/packages $(or $(PG_CONFIGS),$(PG_CONFIG))
 
 bench: bench-http bench-queue bench-client ## measure all three, in three hours or so
 

@@ -57,6 +57,6 @@ pub(crate) fn has_relation(client: &mut impl GenericClient, name: &str) -> Resul
 }
 
 /// A name as an SQL identifier.
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -13,6 +13,8 @@
 //! - `stop`: lets requests finish, then ends the server, or starts it again.
 //! - `stage`: which build of the extension a private server runs.
 //! - `psql`: opens psql on it.
+//! - `enable`: has a server that is there already answer HTTP.
+//! - `manual`: pages of the manual and completions of shells, from what the command line knows.
 //! - `generate`: writes records to try queues with; `load`: sends files of lines into a queue; `progress`: the bars
 //!   that both show.
 //! - `cert`: looks at certificates as the server does, and puts renewed ones into place; `account` has users of this system.
@@ -27,6 +29,7 @@ mod connection;
 mod database;
 mod deployment;
 mod dev;
+mod enable;
 mod failure;
 mod files;
 mod generate;
@@ -37,6 +40,7 @@ mod listeners;
 mod load;
 mod localhost;
 mod log;
+mod manual;
 mod progress;
 mod psql;
 mod screen;
@@ -84,6 +88,9 @@ fn main() -> ExitCode {
         Task::Cert { task: Cert::Check(options) } => cert::check::run(&options),
         Task::Cert { task: Cert::Install(options) } => cert::install::run(&options),
         Task::Load(options) => load::run(options),
+        Task::Enable(options) => enable::run(&options),
+        Task::Completions { shell } => manual::complete(shell),
+        Task::Man { folder } => manual::write(&folder),
         Task::Psql { place, database, arguments } => {
             psql::run(&place.found(), database.as_deref(), &arguments)
         }

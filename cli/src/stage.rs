@@ -15,12 +15,12 @@ pub(crate) fn of(asked: Option<&Path>) -> Option<PathBuf> {
 
 /// Whether this machine has a server that can run the extension.
 pub(crate) fn is_there() -> bool {
-    let installed = || Installation::find()?.require_extension(EXTENSION);
+    let installed = || Installation::find_with(EXTENSION)?.require_extension(EXTENSION);
     of(None).is_some_and(|_| Installation::find().is_ok()) || installed().is_ok()
 }
 
 fn beside() -> Option<PathBuf> {
-    let installation = Installation::find().ok()?;
+    let installation = Installation::find_with(EXTENSION).ok()?;
     if installation.require_extension(EXTENSION).is_ok() {
         return None;
     }

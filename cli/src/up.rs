@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 use std::{fs, io};
 
-use cluster::{Cluster, Error, Installation, Life, Options, Shutdown};
+use cluster::{Cluster, Error, Life, Options, Shutdown};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::arguments::Up;
@@ -114,7 +114,8 @@ fn start(options: &Up, life: Life) -> Result<(Cluster, bool)> {
         settings,
         ..Options::default()
     };
-    let mut cluster = Cluster::prepare(Installation::find()?, data, cluster_options)?;
+    let installation = cluster_options.installation(data)?;
+    let mut cluster = Cluster::prepare(installation, data, cluster_options)?;
     https::before_start(&mut cluster, options)?;
     let mark = cluster.path().join(OF_DEV);
     let marked = if life == Life::WithParent { fs::write(&mark, "") } else { remove(&mark) };

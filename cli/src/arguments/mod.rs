@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
 
 pub(crate) use self::applications::{
     Addition, Adopt, Deploy, Destination, Dev, History, Jobs, New, Rollback, Seed, Squash, Test, Tests,
@@ -132,6 +133,15 @@ pub(crate) enum Task {
         #[command(subcommand)]
         task: Cert,
     },
+    /// Have a server that is there already answer HTTP: library, database, extension, listener.
+    ///
+    /// It says all that it will do, what a restart ends with it, and asks. Nothing is changed before.
+    Enable(Enable),
+    /// Print the completions of a shell, for a file that the shell reads.
+    Completions { shell: Shell },
+    /// Write the pages of the manual into a folder.
+    #[command(hide = true)]
+    Man { folder: PathBuf },
     /// Open psql on the platform's database.
     Psql {
         #[command(flatten)]
@@ -247,6 +257,25 @@ impl Up {
         }
         Up { private, ..Alone::parse_from(["up"]).up }
     }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Enable {
+    /// The server, by a connection string of libpq, such as port=5433. Root connects as postgres.
+    #[arg(long, value_name = "CONNECTION", default_value = "", hide_default_value = true)]
+    pub(crate) to: String,
+    /// The database to serve; made if missing.
+    #[arg(long, default_value = "app", value_parser = crate::database::name)]
+    pub(crate) database: String,
+    /// The port for HTTP, on localhost unless howdah.listen_addresses says otherwise.
+    #[arg(long, default_value_t = 9000, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: u16,
+    /// Write the settings, and leave the restart to you.
+    #[arg(long)]
+    pub(crate) no_restart: bool,
+    /// Do not ask.
+    #[arg(long, short)]
+    pub(crate) yes: bool,
 }
 
 /// What is done with certificates.

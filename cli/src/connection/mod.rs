@@ -95,6 +95,13 @@ impl Address {
         Ok(Address { config, tls, shown })
     }
 
+    /// Another database of the same server.
+    pub(crate) fn in_database(&self, name: &str) -> Address {
+        let mut config = self.config.clone();
+        config.dbname(name);
+        Address { config, tls: self.tls.clone(), shown: format!("{name}, beside {}", self.shown) }
+    }
+
     /// A new session.
     pub(crate) fn connect(&self) -> Result<Client> {
         let refused = |error: cluster::postgres::Error| {

@@ -18,7 +18,7 @@ use postgres::{Client, NoTls};
 use crate::account::Account;
 use crate::folder::{Folder, private_folder};
 use crate::process::{PidFile, Process, of_data_folder, works_in};
-use crate::{Error, Installation, Result, configuration, keeper, private_server};
+use crate::{Error, Installation, Options, Result, configuration, keeper, private_server};
 
 /// The name of the cluster's superuser.
 const SUPERUSER: &str = "postgres";
@@ -28,36 +28,6 @@ const PORT: &str = "5432";
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// How often the state of a server is looked at while it starts or stops.
 const LOOK: Duration = Duration::from_millis(10);
-
-/// How a cluster is set up.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// A folder of libraries, control and SQL files that are put into a private copy of the installation.
-    pub stage: Option<PathBuf>,
-    /// The extension that is loaded with the server.
-    pub preload: Option<String>,
-    /// Settings of the server, over the defaults.
-    pub settings: Vec<(String, String)>,
-    /// Whether what initdb writes may be lost with the power. For tests.
-    pub unsafe_initdb: bool,
-    /// Variables of the server's environment.
-    pub environment: Vec<(String, String)>,
-}
-
-impl Options {
-    /// Adds a setting.
-    pub fn set(mut self, name: &str, value: impl ToString) -> Self {
-        self.settings.push((name.to_owned(), value.to_string()));
-        self
-    }
-
-    /// For a cluster whose data need not survive the power. A test's own settings win.
-    pub(crate) fn for_tests(mut self) -> Self {
-        self.unsafe_initdb = true;
-        self.settings.insert(0, ("fsync".into(), "off".into()));
-        self
-    }
-}
 
 /// What a server's life depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,7 +116,7 @@ impl Cluster {
         let private = folder.server();
         let installation = match find_pg_config(&private) {
             Some(pg_config) => Installation::at(&pg_config)?,
-            None => Installation::find()?,
+            None => Options::default().installation(asked)?,
         };
         Ok(Self {
             installation,
@@ -159,8 +129,8 @@ impl Cluster {
 
     fn check_version(&self) -> Result<()> {
         let data = self.folder.data();
-        let Ok(found) = fs::read_to_string(data.join("PG_VERSION")) else { return Ok(()) };
-        let (found, wanted) = (found.trim().to_owned(), self.installation.major);
+        let Some(found) = self.folder.version() else { return Ok(()) };
+        let wanted = self.installation.major;
         if found == wanted.to_string() { Ok(()) } else { Err(Error::OtherVersion { data, found, wanted }) }
     }
 

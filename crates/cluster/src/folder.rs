@@ -64,6 +64,11 @@ impl Folder {
         self.path.join("data")
     }
 
+    /// The major version of its data, if there are any.
+    pub(crate) fn version(&self) -> Option<String> {
+        fs::read_to_string(self.data().join("PG_VERSION")).ok().map(|version| version.trim().to_owned())
+    }
+
     pub(crate) fn log(&self) -> PathBuf {
         self.path.join("log")
     }

@@ -6,6 +6,9 @@ use std::process::Command;
 
 use crate::{Error, Result};
 
+/// Where Debian's packages put servers, each in a folder that is its major version.
+const DEBIAN: &str = "/usr/lib/postgresql";
+
 /// An installed PostgreSQL: where its programs, libraries and shared files are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installation {
@@ -24,10 +27,31 @@ pub struct Installation {
 }
 
 impl Installation {
-    /// The installation of the environment variable PG_CONFIG, or of `pg_config` on the PATH.
+    /// The installation of the environment variable PG_CONFIG; without it of `pg_config` on the PATH, or the newest of
+    /// those that Debian's packages have made.
     pub fn find() -> Result<Self> {
-        let program = env::var_os("PG_CONFIG").filter(|program| !program.is_empty());
-        Self::at(Path::new(&program.unwrap_or_else(|| "pg_config".into())))
+        Self::find_where(|_| true)
+    }
+
+    /// Likewise, but one that has an extension comes before one that has not.
+    pub fn find_with(extension: &str) -> Result<Self> {
+        Self::find_where(|found| found.require_extension(extension).is_ok())
+    }
+
+    /// The first of these that is wanted, or else the first that there is.
+    pub fn find_where(is_wanted: impl Fn(&Self) -> bool) -> Result<Self> {
+        if let Some(program) = env::var_os("PG_CONFIG").filter(|program| !program.is_empty()) {
+            return Self::at(Path::new(&program));
+        }
+        let on_path = Self::at(Path::new("pg_config"));
+        if on_path.as_ref().is_ok_and(&is_wanted) {
+            return on_path;
+        }
+        let mut packaged = packaged(Path::new(DEBIAN));
+        match packaged.iter().position(is_wanted) {
+            Some(at) => Ok(packaged.swap_remove(at)),
+            None => on_path.or_else(|error| packaged.into_iter().next().ok_or(error)),
+        }
     }
 
     /// The installation of one `pg_config`.
@@ -67,8 +91,11 @@ impl Installation {
 
     /// An error with instructions unless the extension is in it.
     pub fn require_extension(&self, name: &str) -> Result<()> {
-        let remedy =
-            format!("Install the extension first: make install PG_CONFIG={}", self.pg_config.display());
+        let remedy = format!(
+            "Install the extension first: apt install ./postgresql-{}-howdah_*.deb, or make install PG_CONFIG={}",
+            self.major,
+            self.pg_config.display()
+        );
         self.require(&self.pkglibdir.join(format!("{name}.so")), &remedy)?;
         self.require(&self.sharedir.join("extension").join(format!("{name}.control")), &remedy)
     }
@@ -80,6 +107,15 @@ impl Installation {
             Err(Error::Missing { file: file.to_owned(), remedy: remedy.to_owned() })
         }
     }
+}
+
+/// The servers in a folder with one for each major version, the newest first.
+fn packaged(folder: &Path) -> Vec<Installation> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<_> =
+        entries.filter_map(|entry| Installation::at(&entry.path().join("bin/pg_config")).ok()).collect();
+    found.sort_by_key(|installation| std::cmp::Reverse(installation.major));
+    found
 }
 
 /// The major version of `PostgreSQL 15.20 (Debian 15.20-0+deb12u1)` or `PostgreSQL 18beta1`.

@@ -1,5 +1,6 @@
 //! A private PostgreSQL in one folder, for the `howdah` command and for tests.
 //!
+//! - [`Options`]: how a cluster is set up, and which PostgreSQL it takes.
 //! - [`Installation`]: the PostgreSQL that `pg_config` names.
 //! - [`Cluster`]: a data folder of it, started and stopped; [`Options`] say how.
 //! - [`TemporaryCluster`]: one for a test, which ends with it whatever happens.
@@ -32,15 +33,17 @@ mod error;
 mod folder;
 mod installation;
 mod keeper;
+mod options;
 mod private_server;
 pub mod process;
 mod template;
 mod temporary;
 
 pub use account::Account;
-pub use cluster::{Cluster, Life, Options, Shutdown};
+pub use cluster::{Cluster, Life, Shutdown};
 pub use error::Error;
 pub use installation::Installation;
+pub use options::Options;
 pub use postgres;
 pub use private_server::private_installation;
 pub use template::Template;

@@ -38,7 +38,7 @@ impl Template {
         fill: impl FnOnce(&Cluster) -> Result<()>,
     ) -> Result<Template> {
         let _making = lock(asked)?;
-        let base = Installation::find()?;
+        let base = options.installation(asked)?;
         let made_of = made_of(&base, options.stage.as_deref(), recipe)?;
         let folder = Folder::prepare(asked, Account::for_server()?.as_ref())?;
         if fs::read_to_string(folder.path().join(MADE_OF)).is_ok_and(|found| found == made_of) {

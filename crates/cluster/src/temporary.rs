@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
 use crate::folder::Folder;
-use crate::{Cluster, Error, Installation, Life, Options, Result, Template};
+use crate::{Cluster, Error, Life, Options, Result, Template};
 
 /// A running server in a folder of its own, both gone when the value is dropped. If the process is killed, the
 /// server ends with it and only the folder stays.
@@ -18,11 +18,13 @@ pub struct TemporaryCluster {
 }
 
 impl TemporaryCluster {
-    /// Starts a server of [`Installation::find`]. Without a stage in the options, that of the environment
+    /// Starts a server of [`Options::installation`]. Without a stage in the options, that of the environment
     /// variable HOWDAH_STAGE is used, if there is one.
     pub fn start(mut options: Options) -> Result<Self> {
         options.stage = options.stage.or_else(stage);
-        TemporaryCluster::begin(|folder| Cluster::prepare(Installation::find()?, folder, options.for_tests()))
+        TemporaryCluster::begin(|folder| {
+            Cluster::prepare(options.installation(folder)?, folder, options.for_tests())
+        })
     }
 
     /// Starts a copy of a template.
