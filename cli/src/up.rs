@@ -13,6 +13,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use crate::arguments::Up;
 use crate::connection::Address;
 use crate::database::{self, EXTENSION};
+use crate::deployment::build;
 use crate::failure::{Failure, Result};
 use crate::https::{self, Certificates};
 use crate::log::Follower;
@@ -35,6 +36,9 @@ pub(crate) fn run(options: &Up) -> Result<()> {
 /// Likewise; with something beside it, which begins when the platform serves, it ends with this process, and must not run already.
 pub(crate) fn run_beside(options: &Up, beside: Option<Beside<'_>>) -> Result<()> {
     listeners::require_two(options)?;
+    if let Some(app) = &options.app {
+        build::run(app, options.build)?;
+    }
     let stop = stop_flag()?;
     let life = if beside.is_some() { Life::WithParent } else { Life::Independent };
     let (mut cluster, started) = start(options, life)?;
@@ -146,7 +150,7 @@ fn serve(cluster: &Cluster, options: &Up, started: bool, stop: &AtomicBool) -> R
         let shown = format!("{} of {}", options.private.database, options.private.place.data.display());
         let address =
             Address::local(&cluster.connection_string(&options.private.database)?, shown, "howdah up")?;
-        deployment::run::run_here(folder, &address, options.build)?;
+        deployment::run::run_here(folder, &address)?;
     } else if let Some(folder) = &options.app {
         for name in application::load(cluster, &options.private.database, folder)? {
             say(&format!("Loaded {}.", folder.join(name).display()));

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use howdah_tests::Platform;
+use howdah_tests::{Platform, wait_for};
 
 const ROUTES: &str = "
     create function large() returns text language sql as $$select repeat('x', 30000000)$$;
@@ -62,10 +62,49 @@ fn figure(pid: i32, name: &str) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
 }
 
-/// As the user of the process, to whom its limits belong.
+/// The thread that compresses kept answers waits for memory; nobody waits for it, and an allocation that fails ends no process.
+#[test]
+fn want_of_memory_to_compress_a_kept_answer_ends_no_gateway() {
+    let platform = Platform::start();
+    platform.sql(
+        "create function kept(words integer) returns text language sql stable return repeat('a word ', words);
+         select http.route('GET', '/kept', 'kept'), http.cache('GET', '/kept')",
+    );
+    let ask = |words: u32, accept: &str| {
+        let headers = [("accept-encoding", accept)];
+        platform.connect().request("GET", &format!("/kept?words={words}"), &headers, b"")
+    };
+    let comes_packed =
+        |words: u32| wait_for("it is packed", || ask(words, "br").header("content-encoding") == Some("br"));
+    wait_for("the route", || ask(1000, "").status == 200);
+    (0..3).for_each(|_| drop(ask(1000, "")));
+    comes_packed(1000);
+    let long = 3_000_000;
+    (0..3).for_each(|_| assert_eq!(ask(long, "").body.len(), 21_000_000));
+    let gateways = platform.workers("gateway");
+    limit(gateways[0], "data", &(figure(gateways[0], "VmData") + (4 << 20)).to_string());
+    for _ in 0..5 {
+        let reply = ask(long, "br");
+        assert_eq!((reply.status, reply.header("content-encoding")), (200, None));
+        assert_eq!(ask(1000, "br").status, 200);
+    }
+    assert_eq!(platform.workers("gateway"), gateways, "it has lived on");
+    limit(gateways[0], "data", "unlimited");
+    comes_packed(long);
+    assert_eq!(platform.workers("gateway"), gateways);
+}
+
 fn limit_memory(pid: i32, bytes: &str) {
+    limit(pid, "as", bytes);
+}
+
+/// As the user of the process, to whom its limits belong.
+fn limit(pid: i32, what: &str, bytes: &str) {
     let owner = fs::metadata(format!("/proc/{pid}")).unwrap();
     let mut prlimit = Command::new("prlimit");
-    prlimit.args(["--pid", &pid.to_string(), &format!("--as={bytes}:")]).uid(owner.uid()).gid(owner.gid());
+    prlimit
+        .args(["--pid", &pid.to_string(), &format!("--{what}={bytes}:")])
+        .uid(owner.uid())
+        .gid(owner.gid());
     assert!(prlimit.status().unwrap().success());
 }

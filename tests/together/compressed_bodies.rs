@@ -166,3 +166,72 @@ fn a_bomb_is_refused_at_the_bound() {
     let most = pack(Coding::Gzip, &zeros[..8 << 20]).unwrap();
     assert_eq!(post(&platform, "/take_bytes", &[("content-encoding", "gzip")], &most).status, 200);
 }
+
+/// A request that runs once more, as another was in its way, is the same to its guard: a signature is of the bytes that were sent.
+#[test]
+fn a_guard_sees_the_body_as_it_was_sent_each_time() {
+    let platform = platform(&[]);
+    platform.sql(
+        "create sequence tries; grant usage on sequence tries to howdah_web;
+         create function looking() returns void language plpgsql volatile as $$
+           begin raise warning 'seen % %', http.header_value('content-encoding'), length((http.current_request()).body); end $$;
+         create function twice() returns text language plpgsql volatile as $$
+           begin
+             if nextval('tries') = 1 then raise 'once more' using errcode = 'serialization_failure'; end if;
+             return length((http.current_request()).body)::text;
+           end $$;
+         select http.route('POST', '/twice', 'twice'), http.compressed_body('POST', '/twice'), http.guard('/twice', 'looking')",
+    );
+    let packed = pack(Coding::Gzip, "x".repeat(5000).as_bytes()).unwrap();
+    let headers = [
+        ("content-encoding", "gzip"),
+        ("content-digest", "sha-256=:of the packed bytes:"),
+        ("content-type", "text/plain"),
+    ];
+    wait_for("the route", || post(&platform, "/twice", &headers, &packed).status == 200);
+    platform.sql("select setval('tries', 1, false)");
+    let reply = post(&platform, "/twice", &headers, &packed);
+    assert_eq!((reply.status, reply.text()), (200, "5000".into()));
+    let log = platform.log();
+    let seen: Vec<&str> =
+        log.lines().filter_map(|line| line.split_once("seen ")).map(|(_, seen)| seen).collect();
+    assert!(seen.len() >= 3, "{seen:?}");
+    assert!(seen.iter().all(|seen| *seen == format!("gzip {}", packed.len())), "{seen:?}");
+}
+
+/// The bytes are others than those that were digested.
+#[test]
+fn headers_about_the_packed_bytes_are_left_out() {
+    let platform = platform(&[]);
+    platform.sql(
+        "create function told() returns text language sql volatile
+           return (select string_agg(h.name, ' ' order by h.name) from unnest((http.current_request()).headers) h where h.name ~ 'digest|content|md5');
+         select http.route('POST', '/told', 'told'), http.compressed_body('POST', '/told')",
+    );
+    let body = pack(Coding::Zstd, b"abc").unwrap();
+    let digests = ["content-digest", "repr-digest", "digest", "content-md5"].map(|name| (name, "x"));
+    let headers: Vec<_> =
+        digests.into_iter().chain([("content-encoding", "zstd"), ("content-type", "text/plain")]).collect();
+    wait_for("the route", || post(&platform, "/told", &headers, &body).status == 200);
+    assert_eq!(post(&platform, "/told", &headers, &body).text(), "content-length content-type");
+    let plain: Vec<_> = headers.into_iter().filter(|(name, _)| *name != "content-encoding").collect();
+    assert_eq!(
+        post(&platform, "/told", &plain, b"abc").text(),
+        "content-digest content-length content-md5 content-type digest repr-digest"
+    );
+}
+
+/// Where there is no memory for a body, its client is told, and the process goes on.
+#[test]
+fn a_body_that_finds_no_memory_ends_no_process() {
+    let platform = platform(&[("howdah.handler_memory", "32MB"), ("howdah.max_executors", "1")]);
+    let executor = platform.worker("executor");
+    let zeros = vec![b' '; 60 << 20];
+    for coding in Coding::ALL {
+        let packed = pack(coding, &zeros).unwrap();
+        let refused = post(&platform, "/take_bytes", &[("content-encoding", coding.name())], &packed);
+        assert_eq!(refused.status, 503, "{coding:?}: {}", refused.text());
+        assert_eq!(platform.worker("executor"), executor, "{coding:?}");
+    }
+    assert_eq!(post(&platform, "/take_text", &[("content-type", "text/plain")], b"x").text(), "x");
+}

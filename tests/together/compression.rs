@@ -349,3 +349,112 @@ fn answers_that_wait_to_be_packed_have_a_bound() {
         });
     }
 }
+
+/// What a guard answers is packed for who has asked, and kept for nobody else.
+#[test]
+fn the_answer_of_a_guard_comes_to_others_as_they_take_it() {
+    let platform = platform(&[]);
+    platform.sql(
+        "create function guards() returns http.response language sql stable
+           return http.response(repeat('who are you? ', 400), headers => array[http.header('etag', '\"g\"')]);
+         create function refuses() returns http.response language sql stable return http.response(repeat('who are you? ', 400), 401);
+         select http.route('GET', '/' || prefix || '/kept', 'items'), http.cache('GET', '/' || prefix || '/kept'),
+           http.route('GET', '/' || prefix || '/plain', 'items'), http.uncompressed('GET', '/' || prefix || '/plain')
+         from unnest('{answers,refuses}'::text[]) prefix;
+         select http.guard('/answers', 'guards'), http.guard('/refuses', 'refuses')",
+    );
+    wait_for("the guards", || {
+        get(&platform, "/answers/plain", "").text().starts_with("who")
+            && get(&platform, "/refuses/plain", "").status == 401
+    });
+    for prefix in ["answers", "refuses"] {
+        let path = format!("/{prefix}/kept");
+        for (accept, coding) in ACCEPTED.into_iter().chain(ACCEPTED) {
+            let mut reply = get(&platform, &path, accept);
+            let got = taken_out(&mut reply);
+            // One that is kept is packed beside, once somebody has asked.
+            let is_right = got == coding || prefix == "answers" && (got.is_none() || coding.is_some());
+            assert!(is_right, "{path} {accept}: {got:?}");
+            assert_eq!(reply.text(), "who are you? ".repeat(400), "{path} {accept}");
+            assert_ne!(reply.header("etag").is_some(), prefix == "refuses", "{path}");
+        }
+        let plain = get(&platform, &format!("/{prefix}/plain"), "gzip");
+        assert_eq!(plain.header("content-encoding"), None, "{prefix}");
+    }
+}
+
+/// A function may give its answers tags, and look for them in conditions itself.
+#[test]
+fn the_tags_of_a_function_that_looks_for_them_stay_as_they_are() {
+    let platform = platform(&[]);
+    platform.sql(
+        "create function own() returns http.response language sql stable return
+           case when http.header_value('if-none-match') = '\"v1\"' then http.response(304, array[http.header('etag', '\"v1\"')])
+             else http.response(repeat('words ', 500), headers => array[http.header('etag', '\"v1\"')]) end;
+         create function own_write() returns http.response language sql volatile return
+           case when http.header_value('if-match') = '\"v1\"' then http.response(repeat('saved ', 500)) else http.response(repeat('stale ', 500), 412) end;
+         create function own_weak() returns http.response language sql stable
+           return http.response(repeat('words ', 500), headers => array[http.header('etag', 'W/\"v1\"')]);
+         select http.route('GET', '/own', 'own'), http.route('PUT', '/own', 'own_write'), http.route('GET', '/weak', 'own_weak')",
+    );
+    wait_for("the routes", || get(&platform, "/weak", "").status == 200);
+    for accept in ["", "gzip", "br", "zstd"] {
+        let reply = get(&platform, "/own", accept);
+        assert_eq!(
+            (reply.header("content-encoding"), reply.header("etag")),
+            (None, Some("\"v1\"")),
+            "{accept}"
+        );
+        let tag = reply.header("etag").unwrap();
+        let accepted = ("accept-encoding", accept);
+        assert_eq!(
+            ask(&platform, "GET", "/own", &[accepted, ("if-none-match", tag)]).status,
+            304,
+            "{accept}"
+        );
+        let mut saved = ask(&platform, "PUT", "/own", &[accepted, ("if-match", tag)]);
+        assert_eq!(taken_out(&mut saved).map_or("", Coding::name), accept);
+        assert_eq!(saved.status, 200, "{accept}");
+        let mut weak = get(&platform, "/weak", accept);
+        assert_eq!(taken_out(&mut weak).map_or("", Coding::name), accept);
+        assert_eq!(weak.header("etag"), Some("W/\"v1\""), "{accept}");
+    }
+}
+
+#[test]
+fn an_answer_without_a_whole_body_says_nothing_of_a_coding() {
+    let platform = platform(&[]);
+    platform.sql("select http.route('POST', '/wrong', 'wrong')");
+    wait_for("the route", || ask(&platform, "POST", "/wrong", &[]).status == 409);
+    for status in [204, 205, 304] {
+        for method in ["GET", "POST"] {
+            let headers =
+                [("accept-encoding", "gzip"), ("content-type", "application/x-www-form-urlencoded")];
+            let reply = ask(&platform, method, &format!("/wrong?status={status}"), &headers);
+            assert_eq!((reply.status, reply.header("content-encoding")), (status, None), "{method}");
+        }
+    }
+}
+
+/// A 304 says `Vary` as the answer would whose place it takes: wherever the function has put the type.
+#[test]
+fn an_answer_that_is_unchanged_says_what_it_varies_by() {
+    let platform = platform(&[]);
+    platform.sql(
+        "create function typed(name text) returns http.response language sql stable begin atomic
+           select http.response(repeat(i.name, 200)::text, headers => array[http.header('Content-Type', 'text/css')]
+             || case when typed.name = 'fixed' then array[http.header('Cache-Control', 'no-transform')] else array[]::http.header[] end) from item i where id = 7;
+         end;
+         select http.route('GET', '/typed/{name}', 'typed'), http.validate('GET', '/typed/{name}')",
+    );
+    wait_for("the route", || get(&platform, "/typed/free", "").status == 200);
+    for (path, vary) in [("/typed/free", Some("accept-encoding")), ("/typed/fixed", None)] {
+        for accept in ["", "gzip"] {
+            let reply = get(&platform, path, accept);
+            let condition = ("if-none-match", reply.header("etag").expect("a tag"));
+            let unchanged = ask(&platform, "GET", path, &[("accept-encoding", accept), condition]);
+            assert_eq!((reply.header("vary"), unchanged.header("vary")), (vary, vary), "{path} {accept}");
+            assert_eq!(unchanged.status, 304, "{path} {accept}");
+        }
+    }
+}

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{Place, Private, seconds, setting};
@@ -111,7 +112,7 @@ pub(crate) struct Deploy {
     #[arg(long)]
     pub(crate) repair: bool,
     /// Run the command of [build] in howdah.toml first, as you: it makes static files.
-    #[arg(long, env = "HOWDAH_BUILD")]
+    #[arg(long, env = "HOWDAH_BUILD", value_parser = FalseyValueParser::new())]
     pub(crate) build: bool,
     /// Where tests run (default: before; of a rollback or an adoption inside).
     #[arg(long, value_name = "WHERE", env = "HOWDAH_TESTS")]
@@ -202,7 +203,7 @@ pub(crate) struct Dev {
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     pub(crate) app: PathBuf,
     /// Run the command of [build] in howdah.toml first, as you: it makes static files.
-    #[arg(long, env = "HOWDAH_BUILD")]
+    #[arg(long, env = "HOWDAH_BUILD", value_parser = FalseyValueParser::new())]
     pub(crate) build: bool,
     #[command(flatten)]
     pub(crate) platform: Private,
@@ -245,7 +246,7 @@ pub(crate) struct Test {
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     pub(crate) app: PathBuf,
     /// Run the command of [build] in howdah.toml first, as you: it makes static files.
-    #[arg(long, env = "HOWDAH_BUILD")]
+    #[arg(long, env = "HOWDAH_BUILD", value_parser = FalseyValueParser::new())]
     pub(crate) build: bool,
     /// How many run at once (default: as many as there are processors).
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=64))]

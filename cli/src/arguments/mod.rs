@@ -6,6 +6,7 @@ mod behind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -234,7 +235,7 @@ pub(crate) struct Up {
     #[arg(long, value_name = "FOLDER")]
     pub(crate) app: Option<PathBuf>,
     /// Run the command of [build] in howdah.toml first, as you: it makes static files.
-    #[arg(long, requires = "app", env = "HOWDAH_BUILD")]
+    #[arg(long, env = "HOWDAH_BUILD", value_parser = FalseyValueParser::new())]
     pub(crate) build: bool,
     /// The application whose suggestions are shown, where it is loaded by somebody else.
     #[arg(skip)]

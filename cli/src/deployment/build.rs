@@ -1,6 +1,6 @@
 //! The commands of `[build]` in `howdah.toml`, which make some of an application's static files, as Vite, esbuild and Tailwind do.
 
-use std::io::stderr;
+use std::io::{self, stderr};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -25,11 +25,15 @@ pub(crate) fn run(app: &Path, is_wanted: bool) -> Result<()> {
     complain(&format!("building by {shown}"));
     let failed = |why: String| {
         Failure::Said(format!(
-            "[build] of {FILE}: {shown} {why}\nWithout --build the files are taken that are there"
+            "[build] of {FILE}: {shown} {why}\nWithout --build the files are taken that are there, also those that it has left half done"
         ))
     };
-    let status = command(app, &build, &build.command).status();
-    match status {
+    let ended = begin(app, &build, &build.command).and_then(|mut child| {
+        // Held until it has ended.
+        let _pipe = child.stdin.take();
+        child.wait()
+    });
+    match ended {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(failed(format!("has failed ({status})"))),
         Err(error) => Err(failed(format!("cannot run: {error}"))),
@@ -52,11 +56,7 @@ impl Builder {
         };
         let shown = harmless(&watch);
         complain(&format!("building at each save by {shown}"));
-        // In a group of its own, which ends when nobody holds the pipe any more: also when this process is killed.
-        let text =
-            format!("exec 3<&0; (\n{watch}\n) & watch=$!; (cat <&3 > /dev/null; kill 0) & wait $watch");
-        let child = command(app, &build, &text).stdin(Stdio::piped()).process_group(0).spawn();
-        let child = child
+        let child = begin(app, &build, &watch)
             .map_err(|error| Failure::Said(format!("[build] of {FILE}: {shown} cannot run: {error}")))?;
         Ok(Some(Builder { child, command: shown }))
     }
@@ -90,10 +90,11 @@ fn said(app: &Path) -> Option<Build> {
     Manifest::parse(&text).ok()?.build
 }
 
-/// A command of the user's shell. Its output goes where errors go: a program may read ours.
-fn command(app: &Path, build: &Build, text: &str) -> Command {
+/// Begins a command of the user's shell, in a group of its own, which ends when nobody holds its pipe any more: also when this process is killed. Its
+/// output goes where errors go, as a program may read ours.
+fn begin(app: &Path, build: &Build, text: &str) -> io::Result<Child> {
+    let text = format!("exec 3<&0; (\n{text}\n) & ours=$!; (cat <&3 > /dev/null; kill 0) & wait $ours");
     let mut command = Command::new("sh");
-    command.arg("-c").arg(text).current_dir(app.join(&build.folder)).stdin(Stdio::null());
-    command.stdout(Stdio::from(stderr()));
-    command
+    command.arg("-c").arg(text).current_dir(app.join(&build.folder));
+    command.stdin(Stdio::piped()).stdout(Stdio::from(stderr())).process_group(0).spawn()
 }

@@ -46,9 +46,8 @@ pub(crate) fn run(options: &Deploy, end: End, tests: &RunTests) -> Result<()> {
     })
 }
 
-/// Deploys a folder to a database of the platform on this machine, after the command of its own that makes files, if it `builds`.
-pub(crate) fn run_here(folder: &Path, address: &Address, builds: bool) -> Result<()> {
-    build::run(folder, builds)?;
+/// Deploys a folder to a database of the platform on this machine.
+pub(crate) fn run_here(folder: &Path, address: &Address) -> Result<()> {
     // The folder is what its user wants, whatever howdah dev has made of the platform.
     let options =
         &Deploy { as_administrator: true, back: true, tests: Some(Tests::Inside), ..Deploy::of(folder) };

@@ -31,8 +31,8 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Runs the tests. An error if one fails, or none is found.
 pub(crate) fn run(options: &Test) -> Result<()> {
     let begun = Instant::now();
-    interrupt::notice();
     build::run(&options.app, options.build)?;
+    interrupt::notice();
     let mut folder = target::read(&options.app)?;
     let name = folder.manifest.name.clone();
     let files = take_tests(&mut folder);

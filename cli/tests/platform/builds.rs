@@ -82,24 +82,61 @@ fn howdah_dev_has_files_built_at_each_save_and_ends_what_does_it() {
     }
     interrupt(&dev.child);
     assert!(dev.child.wait().unwrap().success());
-    ends_building(&dev);
+    ends_touching(&dev.platform.folder.path().join("notes/static/built.txt"));
     let mut dev = Dev::start_on(dev.platform, "notes", &["--build"]);
     dev.child.kill().unwrap();
     dev.child.wait().unwrap();
-    ends_building(&dev);
+    ends_touching(&dev.platform.folder.path().join("notes/static/built.txt"));
 }
 
-/// Waits until nothing is built any more.
-fn ends_building(dev: &Dev) {
-    let built = dev.platform.folder.path().join("notes/static/built.txt");
-    let begun = Instant::now();
+#[test]
+fn a_build_ends_with_who_has_begun_it_and_a_variable_asks_for_it() {
+    let platform = platform();
+    let notes = platform.folder.path().join("notes");
+    platform.ok(&["up", "--detach", "--port", &platform.port.to_string()]);
+    for (value, builds) in [("1", true), ("true", true), ("0", false), ("false", false), ("", false)] {
+        let output =
+            platform.command(&["plan", "--app", "notes"]).env("HOWDAH_BUILD", value).output().unwrap();
+        let said = printed(&output);
+        assert!(output.status.success(), "{value}: {said}");
+        assert_eq!(said.contains("42 files"), builds, "{value}: {said}");
+        let up = platform.command(&["up", "--detach"]).env("HOWDAH_BUILD", value).output().unwrap();
+        assert!(up.status.success(), "{value}: {}", printed(&up));
+    }
+    let manifest = fs::read_to_string(notes.join("howdah.toml")).unwrap();
+    let slow = "touch begun; while sleep 0.05; do touch ../static/built.txt; done";
+    let at = manifest.find("command = ").unwrap();
+    let end = at + manifest[at..].find('\n').unwrap();
+    fs::write(
+        notes.join("howdah.toml"),
+        format!("{}command = {slow:?}{}", &manifest[..at], &manifest[end..]),
+    )
+    .unwrap();
+    for command in ["deploy", "test", "plan"] {
+        let begun = notes.join("web/begun");
+        let mut child = platform.command(&[command, "--app", "notes", "--build"]).spawn().unwrap();
+        let since = Instant::now();
+        while !begun.exists() {
+            assert!(since.elapsed() < Duration::from_secs(60));
+            thread::sleep(Duration::from_millis(10));
+        }
+        interrupt(&child);
+        assert!(!child.wait().unwrap().success());
+        ends_touching(&notes.join("static/built.txt"));
+        fs::remove_file(begun).unwrap();
+    }
+}
+
+/// Waits until nobody makes a file any more.
+fn ends_touching(built: &std::path::Path) {
+    let since = Instant::now();
     loop {
-        fs::remove_file(&built).unwrap();
+        // It may be gone already.
+        let _ = fs::remove_file(built);
         thread::sleep(Duration::from_millis(300));
         if !built.exists() {
-            // The next start builds it.
             return;
         }
-        assert!(begun.elapsed() < Duration::from_secs(60), "it is built still");
+        assert!(since.elapsed() < Duration::from_secs(60), "it is built still");
     }
 }

@@ -14,7 +14,7 @@ mod unpack;
 pub use accepted::Accepted;
 pub use gains::gains;
 pub use pack::{Packer, pack};
-pub use unpack::{Unpacked, unpack};
+pub use unpack::{Reserve, Unpacked, unpack, unpack_by};
 
 /// A content coding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -108,3 +108,9 @@ mod hunts {
         }
     }
 }
+
+/// Windows larger than RFC 7932 has them would let a client choose how much memory is held.
+#[test]
+fn brotli_with_a_large_window_is_refused() {
+    assert!(unpack(Coding::Brotli, &[0x11, 0xde], 100).is_err());
+}

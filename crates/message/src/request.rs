@@ -426,14 +426,14 @@ impl<'a> Request<'a> {
         self.again(&line, is_kept).finish_with(Some(self.id()))
     }
 
-    /// The message of the same request with this body, which is that of its own without its content coding.
-    pub fn with_plain_body(&self, body: &[u8]) -> Vec<u8> {
-        let is_kept = |name: &str| !matches!(name, "content-encoding" | "content-length");
-        let mut builder = self.again(&self.line(), is_kept);
-        builder.header(b"content-length", body.len().to_string().as_bytes());
-        let mut bytes = builder.finish_with(Some(self.id()));
-        bytes.extend_from_slice(body);
-        bytes
+    /// The message of the same request with a body of so many bytes, which is that of its own without its content coding, and stands behind this. What
+    /// was said of the packed bytes is left out.
+    pub fn head_for_plain_body(&self, length: usize) -> Vec<u8> {
+        const OF_PACKED: [&str; 6] =
+            ["content-encoding", "content-length", "content-digest", "content-md5", "digest", "repr-digest"];
+        let mut builder = self.again(&self.line(), |name| !OF_PACKED.contains(&name));
+        builder.header(b"content-length", length.to_string().as_bytes());
+        builder.finish_with(Some(self.id()))
     }
 
     /// Begins a message with the headers of this one that are kept.

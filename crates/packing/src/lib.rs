@@ -36,4 +36,4 @@ mod wish;
 pub use answer::packed;
 pub use body::{Unread, is_packed, unpacked};
 pub use tags::{known_as, plain_tag};
-pub use wish::{LEAST, Wish, accepted_coding, gains, wish};
+pub use wish::{LEAST, Wish, accepted_coding, gains, has_strong_tag, headers_gain, wish};

@@ -40,24 +40,44 @@ pub fn accepted_coding(request: &Request<'_>, is_there: impl Fn(Coding) -> bool)
 /// Whether an answer becomes shorter by a coding, and may.
 pub fn gains(response: &Response<'_>) -> bool {
     // A page may take the place of an error's document. A part is one of the plain bytes.
-    if response.body().len() < LEAST || response.is_problem() || response.status() == 206 {
+    if response.body().len() < LEAST || response.is_problem() || has_no_whole_body(response.status()) {
         return false;
     }
+    headers_gain(response.headers())
+}
+
+/// Whether an answer with these headers becomes shorter by a coding, and may. Their names may be in upper case.
+pub fn headers_gain<'h>(headers: impl Iterator<Item = (&'h [u8], &'h [u8])>) -> bool {
     let mut gains = false;
-    for (name, value) in response.headers() {
-        match name {
-            b"content-type" => gains = std::str::from_utf8(value).is_ok_and(codings::gains),
-            b"cache-control" if has_member(value, b"no-transform") => return false,
-            b"accept-ranges" if value != b"none" => return false,
+    for (name, value) in headers {
+        let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+        if is("content-type") {
+            gains = std::str::from_utf8(value).is_ok_and(codings::gains);
+        }
+        let stays = is("cache-control") && has_member(value, b"no-transform")
+            || is("accept-ranges") && value != b"none"
             // Of what depends on a secret and on what others can choose the length tells the secret.
-            b"set-cookie" => return false,
-            // These say something of the bytes as they are.
-            b"content-encoding" | b"content-range" | b"content-digest" | b"repr-digest" | b"digest"
-            | b"content-md5" => return false,
-            _ => {}
+            || is("set-cookie")
+            || OF_PLAIN_BYTES.iter().any(|known| is(known));
+        if stays {
+            return false;
         }
     }
     gains
+}
+
+/// Headers that say something of the bytes as they are.
+const OF_PLAIN_BYTES: [&str; 6] =
+    ["content-encoding", "content-range", "content-digest", "repr-digest", "digest", "content-md5"];
+
+/// Whether an answer has an entity tag for its bytes as they are.
+pub fn has_strong_tag(response: &Response<'_>) -> bool {
+    response.headers().any(|(name, value)| name == b"etag" && value.starts_with(b"\""))
+}
+
+/// Whether a status says that a part follows, or nothing, whatever the handler has given.
+fn has_no_whole_body(status: u16) -> bool {
+    matches!(status, 204 | 205 | 206 | 304)
 }
 
 fn has_member(list: &[u8], wanted: &[u8]) -> bool {

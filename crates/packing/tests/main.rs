@@ -164,7 +164,7 @@ fn a_request_is_the_same_without_its_coding() {
         let message = request("POST", &headers, &packed);
         let before = Request::parse(&message).unwrap();
         assert!(is_packed(&before));
-        let plain = unpacked(&before, body.len()).unwrap().unwrap();
+        let plain = unpacked(&before, body.len(), reserve).unwrap().unwrap();
         let after = Request::parse(&plain).unwrap();
         assert_eq!(after.body(), body.as_bytes());
         assert_eq!((after.id(), after.method(), after.path()), ("the-id", "POST", "/a b"));
@@ -180,9 +180,9 @@ fn a_request_is_the_same_without_its_coding() {
             ]
         );
         assert!(message::is_personal(&plain) && !is_packed(&after));
-        assert_eq!(unpacked(&before, body.len() - 1), Err(Unread::TooLong(body.len() - 1)));
+        assert_eq!(unpacked(&before, body.len() - 1, reserve), Err(Unread::TooLong(body.len() - 1)));
         let cut = request("POST", &headers, &packed[..packed.len() - 1]);
-        let cut = unpacked(&Request::parse(&cut).unwrap(), body.len());
+        let cut = unpacked(&Request::parse(&cut).unwrap(), body.len(), reserve);
         assert!(matches!(cut, Err(Unread::Invalid(of, _)) if of == coding), "{cut:?}");
     }
 }
@@ -191,7 +191,7 @@ fn a_request_is_the_same_without_its_coding() {
 fn what_is_not_packed_stays_and_what_nobody_knows_is_told() {
     let of = |coding: &str, body: &[u8]| {
         let message = request("POST", &[("content-encoding", coding)], body);
-        unpacked(&Request::parse(&message).unwrap(), 100)
+        unpacked(&Request::parse(&message).unwrap(), 100, reserve)
     };
     for plain in ["identity", "", " , Identity,"] {
         assert_eq!(of(plain, b"abc"), Ok(None), "{plain}");
@@ -229,5 +229,34 @@ mod hunts {
             let now = Validators { tag: Some(tag.as_bytes()), last_modified: None };
             assert_eq!(Preconditions::of(named.into_iter()).judge(true, Some(now)), Verdict::NotModified);
         }
+    }
+}
+
+fn reserve(bytes: &mut Vec<u8>, more: usize) -> bool {
+    bytes.try_reserve(more).is_ok()
+}
+
+/// A request names as many codings as its head has room for; a head of 2 MB takes no longer than a pass over it.
+#[test]
+fn a_million_codings_are_told_in_short() {
+    let message = request("POST", &[("content-encoding", &"a,".repeat(1_000_000))], b"x");
+    let request = Request::parse(&message).unwrap();
+    assert!(is_packed(&request));
+    let Err(Unread::Unknown(told)) = unpacked(&request, 100, reserve) else { panic!("it is known") };
+    assert_eq!(told, "a, ".repeat(34)[..100]);
+}
+
+#[test]
+fn a_body_for_which_there_is_no_memory_is_told() {
+    for coding in Coding::ALL {
+        let packed = codings::pack(coding, &[b' '; 100_000]).unwrap();
+        let message = request("POST", &[("content-encoding", coding.name())], &packed);
+        let few: codings::Reserve =
+            |bytes, more| bytes.len() + more < 50_000 && bytes.try_reserve(more).is_ok();
+        assert_eq!(
+            unpacked(&Request::parse(&message).unwrap(), 1 << 20, few),
+            Err(Unread::NoMemory),
+            "{coding:?}"
+        );
     }
 }

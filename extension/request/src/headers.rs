@@ -3,6 +3,7 @@
 use std::ffi::c_char;
 
 use pgrx::pg_sys::{self, Datum};
+use shared::settings;
 
 use super::rows::contents;
 use super::types::Types;
@@ -68,4 +69,13 @@ unsafe fn header<'a>(row: Datum, types: &Types) -> Header<'a> {
         };
         Header { name: part(0), value: part(1) }
     }
+}
+
+/// Whether some client would get such an answer by a coding.
+pub(crate) fn may_be_packed(content_type: Option<&[u8]>, headers: &[Header<'_>], body: &[u8]) -> bool {
+    let content_type = content_type.map(|value| (&b"content-type"[..], value));
+    let others = headers.iter().map(|header| (header.name, header.value));
+    body.len() >= packing::LEAST
+        && settings::COMPRESSION.get()
+        && packing::headers_gain(content_type.into_iter().chain(others))
 }

@@ -27,6 +27,17 @@ pub(crate) enum Packing {
     TooLong,
 }
 
+/// An answer as it was before it was packed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Plain<'a> {
+    /// It was not packed.
+    Same,
+    /// It was these bytes.
+    Bytes(&'a [u8]),
+    /// It was packed, and what it was is not told: it is too long to be kept, or nothing keeps it where it was made. Nobody else gets it.
+    Unknown,
+}
+
 /// Bytes of a body that a gateway packs: 0.2 ms by the slowest coding.
 const QUICK: usize = 64 << 10;
 /// Bytes that a packed answer has beside those of the plain one.
@@ -41,6 +52,10 @@ impl PackedAnswer {
             return Packing::Left;
         }
         let Ok(response) = Response::parse(answer) else { return Packing::Left };
+        // A function that sets a tag looks for it in conditions itself: it would not know another.
+        if !receiver.knows_tags && packing::has_strong_tag(&response) {
+            return Packing::Left;
+        }
         let is_long = is_quick && response.body().len() > QUICK;
         match packing::wish(request, &response) {
             Wish::Plain => return Packing::Left,
@@ -65,13 +80,14 @@ impl PackedAnswer {
         may_fail(|| self.plain.try_reserve(length + MORE)).is_ok()
     }
 
-    /// The answer as it was before it was packed, for its gateway, which keeps it: nothing if it is as it was; none if it cannot be kept, as it is too
-    /// long.
-    pub(crate) fn plain_to_keep(&self) -> Option<&[u8]> {
+    /// The answer as it was before it was packed, for a gateway that may keep it.
+    pub(crate) fn plain(&self, is_kept: bool) -> Plain<'_> {
         match self.is_packed {
-            false => Some(&[]),
-            true if self.plain.len() <= settings::MAX_CACHED.get() as usize => Some(&self.plain),
-            true => None,
+            false => Plain::Same,
+            true if is_kept && self.plain.len() <= settings::MAX_CACHED.get() as usize => {
+                Plain::Bytes(&self.plain)
+            }
+            true => Plain::Unknown,
         }
     }
 

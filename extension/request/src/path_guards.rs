@@ -125,9 +125,11 @@ impl Job<'_, '_> {
     ) -> Result<Answer, Mishap> {
         let (preconditions, write, keeps) =
             (self.preconditions.take(), self.guard.take(), std::mem::take(&mut self.keeps));
+        // It sees the body as it was sent, also where the request runs once more.
+        let unpacked = self.unpacked.take();
         // SAFETY: by contract.
         let answer = unsafe { self.run_endpoint(guard, path, true, &None, context) };
-        (self.preconditions, self.guard, self.keeps) = (preconditions, write, keeps);
+        (self.preconditions, self.guard, self.keeps, self.unpacked) = (preconditions, write, keeps, unpacked);
         answer
     }
 

@@ -12,7 +12,6 @@
 
 use std::cell::Cell;
 use std::ffi::c_char;
-use std::ops::Range;
 
 use changes::{Moment, Thing};
 use pg::text::string;
@@ -24,6 +23,7 @@ use super::bound_value::{Bound, Value};
 use super::caching::Caching;
 use super::current::PathParameter;
 use super::inputs::{Argument, Input};
+pub use super::packed_answer::Plain;
 use super::plan::Plan;
 use super::read_conversions::{is_moment, is_plain, is_read_alike};
 use super::read_inputs::{ReadInput, take_noted};
@@ -57,6 +57,9 @@ pub struct Read {
 
 /// Bytes of a [`Read`] before its things.
 const HEAD: usize = 29;
+/// In place of the length of a plain answer: there is none, as nothing was packed, or it is not told.
+const SAME: u32 = 0;
+const UNKNOWN: u32 = u32::MAX;
 
 /// Set in the code of a completion whose response begins with a [`Read`].
 pub const READ: u32 = 1 << 30;
@@ -80,19 +83,30 @@ impl Read {
     }
 
     /// The front of a response, for the gateway: this, and how long the answer is that follows in front of it as well, as it was before it was packed.
-    pub fn write_front(&self, plain: usize) -> Vec<u8> {
+    pub fn write_front(&self, plain: Plain<'_>) -> Vec<u8> {
+        let number = match plain {
+            Plain::Same => SAME,
+            Plain::Bytes(bytes) => bytes.len() as u32,
+            Plain::Unknown => UNKNOWN,
+        };
         let mut front = self.write();
-        front.extend_from_slice(&(plain as u32).to_le_bytes());
+        front.extend_from_slice(&number.to_le_bytes());
         front
     }
 
-    /// The front that [`write_front`](Self::write_front) has written, and where the plain answer stands, behind which the response begins.
-    pub fn parse_front(bytes: &[u8]) -> Option<(Read, Range<usize>)> {
+    /// The front that [`write_front`](Self::write_front) has written, the plain answer, and where the response begins.
+    pub fn parse_front(bytes: &[u8]) -> Option<(Read, Plain<'_>, usize)> {
         let (read, length) = Read::parse(bytes)?;
-        let plain = bytes.get(length..)?.first_chunk().map(|number| u32::from_le_bytes(*number))?;
+        let number = bytes.get(length..)?.first_chunk().map(|number| u32::from_le_bytes(*number))?;
         let start = length + size_of::<u32>();
-        let end = start.checked_add(plain as usize).filter(|end| *end <= bytes.len())?;
-        Some((read, start..end))
+        match number {
+            SAME => Some((read, Plain::Same, start)),
+            UNKNOWN => Some((read, Plain::Unknown, start)),
+            plain => {
+                let end = start.checked_add(plain as usize)?;
+                Some((read, Plain::Bytes(bytes.get(start..end)?), end))
+            }
+        }
     }
 
     /// What [`write`](Self::write) has written, and how many bytes it takes.

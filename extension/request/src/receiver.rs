@@ -11,12 +11,11 @@ use pg::entry::callback;
 use pg::guard::{PgError, raise};
 use pg::out_of_memory::may_fail;
 use pgrx::pg_sys::{self, Datum};
-use shared::settings;
 
 use super::body::{Body, Fault};
 use super::caching::Outward;
 use super::flash;
-use super::headers::{Header, headers};
+use super::headers::{Header, headers, may_be_packed};
 use super::plan::Plan;
 use super::recording::{FOR_EVER, is_blamed, lasts, records};
 use super::rows::{Columns, contents, jsonb_text};
@@ -63,6 +62,8 @@ pub(crate) struct Receiver {
     is_page: bool,
     /// Whether the answer is sent as it is to whoever asks.
     pub is_uncompressed: bool,
+    /// Whether conditions of requests are compared with the answer's entity tag here, and not by the function.
+    pub knows_tags: bool,
     /// Whether its gateway may keep the answer as a whole.
     pub is_kept: bool,
     /// What the first row was.
@@ -98,6 +99,7 @@ impl Receiver {
             answer: Answer::Nothing,
             body: Body::default(),
             is_uncompressed: false,
+            knows_tags: false,
             is_kept: false,
             memory: pg::new_memory(c"howdah row"),
             buffer: Vec::new(),
@@ -380,17 +382,13 @@ impl Receiver {
         let clearing = flash::clearing().filter(|_| !(300..400).contains(&status));
         let of_one = clearing.as_ref().map(|cookie| flash::of_one(headers, cookie));
         let headers = of_one.as_deref().unwrap_or(headers);
-        let given_type = content_type.and_then(|media_type| std::str::from_utf8(media_type).ok());
         let Some(validated) = self.validated(status, content_type, headers, body) else {
             self.answer = Answer::Unmet;
             return;
         };
         // Its client may have it by a coding.
-        let varies = validated.status == 304
-            && body.len() >= packing::LEAST
-            && !self.is_uncompressed
-            && settings::COMPRESSION.get()
-            && given_type.is_some_and(codings::gains);
+        let varies =
+            validated.status == 304 && !self.is_uncompressed && may_be_packed(content_type, headers, body);
         let Validated { status, content_type, tag, body, .. } = &validated;
         let (status, content_type, body) = (*status, *content_type, *body);
         let mut buffer = std::mem::take(&mut self.buffer);

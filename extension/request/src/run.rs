@@ -344,6 +344,8 @@ impl Job<'_, '_> {
             } else {
                 context.guarded(|| *begun = Some(request_transaction::begin(scope, role)))?;
             }
+            // The answer of a guard in its place is the route's, too.
+            self.receiver.is_uncompressed |= endpoint.registration.uncompressed;
             if let Some(answer) = self.pass_guards(endpoint, path, begun, context)? {
                 return Ok(answer);
             }
@@ -404,6 +406,7 @@ impl Job<'_, '_> {
                 return Err(elsewhere());
             }
             self.receiver.is_uncompressed |= endpoint.registration.uncompressed;
+            self.receiver.knows_tags = endpoint.registration.has_tags();
             self.receiver.is_kept = self.keeps;
             let counters = if self.records { endpoint.counters() } else { None };
             let caching = endpoint.registration.caching.as_ref().filter(|_| self.keeps);

@@ -14,7 +14,7 @@ use super::endpoint::Endpoint;
 use super::form_again::Answering;
 use super::forms::FormContext;
 use super::open::OpenPlans;
-use super::packed_answer::{PackedAnswer, Packing};
+use super::packed_answer::{PackedAnswer, Packing, Plain};
 use super::receiver::Receiver;
 use super::request_log::log_request;
 use super::run::Job;
@@ -153,10 +153,9 @@ impl Runner {
         &self.receiver.buffer
     }
 
-    /// The last answer as it was before it was packed, for its gateway, if that may keep it; nothing if it is as it was. None if it cannot be kept, as it
-    /// is too long.
-    pub fn plain_to_keep(&self) -> Option<&[u8]> {
-        if self.receiver.is_kept { self.packed.plain_to_keep() } else { Some(&[]) }
+    /// The last answer as it was before it was packed, for its gateway, if that may keep it.
+    pub fn plain(&self) -> Plain<'_> {
+        self.packed.plain(self.receiver.is_kept)
     }
 
     /// The response of the last request, taken.
@@ -300,7 +299,8 @@ impl Runner {
     ) -> Done {
         let mut counters = None;
         withheld::forget();
-        (self.receiver.is_uncompressed, self.receiver.is_kept) = (false, false);
+        (self.receiver.is_uncompressed, self.receiver.knows_tags, self.receiver.is_kept) =
+            (false, false, false);
         // SAFETY: by contract.
         let result = unsafe { self.answer_of_one_deployment(request, runs_in, &mut counters) };
         let mut done = Done { counters, ..Done::nothing(started) };

@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 
 use message::Request;
 use packing::Unread;
+use pg::out_of_memory::may_fail;
 use problem::{CODINGS, Problem};
 use shared::settings;
 
@@ -24,12 +25,16 @@ impl UnpackedRequest {
     pub(crate) fn unpack(&self, request: &Request<'_>) -> Result<(), Problem> {
         if self.message.get().is_none() {
             let bound = settings::MAX_INFLATED_BODY.get() as usize;
-            if let Some(message) = packing::unpacked(request, bound).map_err(problem)? {
+            if let Some(message) = packing::unpacked(request, bound, reserve).map_err(problem)? {
                 self.message.get_or_init(|| message);
             }
         }
         Ok(())
     }
+}
+
+fn reserve(bytes: &mut Vec<u8>, more: usize) -> bool {
+    may_fail(|| bytes.try_reserve(more)).is_ok()
 }
 
 fn problem(unread: Unread) -> Problem {
@@ -44,6 +49,7 @@ fn problem(unread: Unread) -> Problem {
         Unread::Invalid(coding, why) => {
             Problem::new(400, format!("the body is no valid {}: {why}", coding.name()))
         }
+        Unread::NoMemory => Problem::new(503, "there is no memory for the body, which is compressed"),
         Unread::TooLong(bound) => Problem::new(
             413,
             format!("the body has more than {bound} bytes once it is unpacked (howdah.max_inflated_body)"),

@@ -21,7 +21,7 @@ use pgrx::pg_sys;
 use problem::Problem;
 use queue::upkeep::{self, Upkeep};
 use request::later::{self, LATER};
-use request::reads::{self, READ};
+use request::reads::{self, Plain, READ};
 use request::table::{NoTable, nothing_along};
 use request::{Done, Runner, RunsIn, proxies};
 use session::at_rest::{self, AtRest};
@@ -312,9 +312,9 @@ impl Serving<'_> {
         }
         let later = later::take().filter(|_| done.status < 300);
         let read = reads::end().and_then(Result::ok).filter(|_| matches!(done.status, 200 | 304));
-        let front = match (later, read.zip(self.runner.plain_to_keep())) {
+        let front = match (later, read) {
             (Some(later), _) => Some((later.write().to_vec(), LATER)),
-            (None, kept) => kept.map(|(read, plain)| (read.write_front(plain.len()), READ)),
+            (None, read) => read.map(|read| (read.write_front(self.runner.plain()), READ)),
         };
         self.respond(&mut work, u32::from(done.status), front);
         faults::interrupt_if_asked("after the answer");
@@ -332,10 +332,10 @@ impl Serving<'_> {
     ///
     /// What stands in front is for the gateway alone; its bit in the code says what it is.
     fn respond(&mut self, work: &mut Work, code: u32, front: Option<(Vec<u8>, u32)>) {
-        let (front, code, plain) = match &front {
-            Some((front, READ)) => (&front[..], code | READ, self.runner.plain_to_keep().unwrap_or_default()),
-            Some((front, bit)) => (&front[..], code | bit, &[][..]),
-            None => (&[][..], code, &[][..]),
+        let (front, code) = front.as_ref().map_or((&[][..], code), |(front, bit)| (&front[..], code | bit));
+        let plain = match self.runner.plain() {
+            Plain::Bytes(plain) if code & READ != 0 => plain,
+            _ => &[],
         };
         let answer = if self.worker.lane == Lane::Ingest { &self.answer } else { self.runner.response() };
         let response = [front, plain, answer];

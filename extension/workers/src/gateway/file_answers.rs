@@ -99,9 +99,9 @@ impl Gateway<'_> {
 
     /// Gives clients the next parts of what they get, as far as there is room and time.
     pub(super) fn send_parts(&mut self) {
-        self.static_files.first_reads = 0;
         self.static_files.wanted.extend(self.server.wanted_parts());
-        let (mut reads, mut left) = (0, VecDeque::new());
+        // First parts that were read since the last turn count among those of this one.
+        let (mut reads, mut left) = (std::mem::take(&mut self.static_files.first_reads), VecDeque::new());
         while let Some(wanted) = self.static_files.wanted.pop_front() {
             if !self.server.waits(wanted.ticket) {
                 continue;

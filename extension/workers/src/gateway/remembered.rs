@@ -20,7 +20,7 @@ use message::{Request, Response, ResponseBuilder};
 use pg::guard::Report;
 use request::caching::Caching;
 use request::read_inputs::{ReadInput, is_of_one, write_inputs};
-use request::reads::Read;
+use request::reads::{Plain, Read};
 use session::{file_settings, own_transaction};
 use shared::{settings, shared};
 
@@ -247,19 +247,20 @@ impl Remembered {
         self.routes.get(&gate).is_some_and(|route| route.most.is_some())
     }
 
-    /// Remembers the answer to a request, which has read this; its run had not begun then. Where answers are kept it is given as it was before it was
-    /// packed, and so is the packed one, if it was. Whether it may be given to others.
+    /// Remembers the answer to a request, which has read this; its run had not begun then. It is given as its client gets it, and as it was before it was
+    /// packed. Whether it may be given to others.
     pub(crate) fn remember(
         &mut self,
         request: &Request<'_>,
         gate: u32,
-        (response, packed): (&[u8], Option<&[u8]>),
+        (given, plain): (&[u8], Plain<'_>),
         (read, begun): (Read, Instant),
     ) -> Option<()> {
         // It may have run before the executor has read the configuration that counts here, or after.
         let is_by_same_settings = read.settings == file_settings::fingerprint();
-        let mut unmodified = unmodified(response).filter(|_| is_by_same_settings)?;
         let route = self.routes.get_mut(&gate)?;
+        let (response, packed) = whole::forms(given, plain, route.most.is_some())?;
+        let mut unmodified = unmodified(response).filter(|_| is_by_same_settings)?;
         if route.most.is_some() && !may_be_kept(response) {
             return None;
         }

@@ -31,23 +31,22 @@ impl Flights {
             self.remembered.followers.again(followers);
             return response;
         }
-        let (plain, read) = take_front(&mut response, code);
+        let front = if code & READ == 0 { None } else { Read::parse_front(&response) };
+        let start = front.as_ref().map_or(0, |(_, _, start)| *start);
         let request = kept.as_ref().and_then(|arrived| Request::parse(&arrived.request).ok());
         let Some(request) = request else {
             self.remembered.followers.again(followers);
+            response.drain(..start);
             return response;
         };
-        let is_shared = match read {
-            Some(read) => {
-                // SAFETY: on the main thread.
-                let (since, holds) = (read.since, unsafe { read.holds() });
-                let answer =
-                    if plain.is_empty() { (&response[..], None) } else { (&plain[..], Some(&response[..])) };
-                let remembered = self.remembered.remember(&request, gate, answer, (read, begun));
-                remembered.map(|()| (since, holds))
-            }
-            None => None,
-        };
+        let is_shared = front.and_then(|(read, plain, start)| {
+            // SAFETY: on the main thread.
+            let (since, holds) = (read.since, unsafe { read.holds() });
+            let answer = (&response[start..], plain);
+            let remembered = self.remembered.remember(&request, gate, answer, (read, begun));
+            remembered.map(|()| (since, holds))
+        });
+        response.drain(..start);
         if !keeps {
             return if is_unmodified { known_as(&request, response) } else { response };
         }
@@ -99,13 +98,4 @@ impl Flights {
         }
         self.remembered.count_shared(gate, answered);
     }
-}
-
-/// Takes off what stands in front of a response: the answer before it was packed, if it was, and what it has read.
-fn take_front(response: &mut Vec<u8>, code: u32) -> (Vec<u8>, Option<Read>) {
-    let front = if code & READ == 0 { None } else { Read::parse_front(response) };
-    let Some((read, plain)) = front else { return (Vec::new(), None) };
-    let (end, plain) = (plain.end, response[plain].to_vec());
-    response.drain(..end);
-    (plain, Some(read))
 }

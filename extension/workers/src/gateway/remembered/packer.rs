@@ -3,7 +3,7 @@
 //! The next turn takes what it has packed; somebody's request begins that.
 
 use std::mem::MaybeUninit;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread;
 
 use codings::{Coding, Packer};
@@ -75,7 +75,15 @@ impl PackerThread {
         if self.count == 0 {
             return None;
         }
-        let packed = self.ends.as_ref()?.1.try_recv().ok()?;
+        let packed = match self.ends.as_ref()?.1.try_recv() {
+            Ok(packed) => packed,
+            Err(TryRecvError::Empty) => return None,
+            Err(TryRecvError::Disconnected) => {
+                // It has ended by an error of ours; the next answer begins another.
+                (self.ends, self.count, self.bytes) = (None, 0, 0);
+                return None;
+            }
+        };
         self.count -= 1;
         self.bytes -= packed.bytes;
         Some(packed)

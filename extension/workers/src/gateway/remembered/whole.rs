@@ -8,6 +8,7 @@ use ::gateway::{SMALL_REPLY, Server, Ticket};
 use bytes::Bytes;
 use codings::Coding;
 use message::{Request, Response};
+use request::reads::Plain;
 
 use super::age::Age;
 
@@ -53,6 +54,19 @@ pub(crate) struct Given {
     body: Option<Bytes>,
     /// Its status.
     pub status: u16,
+}
+
+/// An answer as it was before it was packed, and as it was packed, if it was. Where it is not kept as a whole its tag is enough.
+pub(super) fn forms<'a>(
+    given: &'a [u8],
+    plain: Plain<'a>,
+    is_kept: bool,
+) -> Option<(&'a [u8], Option<&'a [u8]>)> {
+    match plain {
+        Plain::Same => Some((given, None)),
+        Plain::Bytes(plain) => Some((plain, Some(given))),
+        Plain::Unknown => (!is_kept).then_some((given, None)),
+    }
 }
 
 impl KeptForm {
