@@ -53,7 +53,7 @@ OVERWRITTEN = together::queue_dead_letters together::queue_values together::queu
 
 export PG_CONFIG
 
-.PHONY: help setup setup-test setup-long setup-client setup-lint setup-bench setup-packages extension packages build run run-bips check quick test test-one test-command test-client test-timing test-long test-overwritten test-versions pictures hunt lint format install uninstall bench bench-http bench-client bench-queue clean
+.PHONY: help setup setup-test setup-long setup-client setup-lint setup-bench setup-packages extension packages try-packages build run run-bips check quick test test-one test-command test-client test-timing test-long test-overwritten test-versions pictures hunt lint format install uninstall bench bench-http bench-client bench-queue clean
 
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -184,7 +184,10 @@ uninstall: ## take it out again
 		"$(DESTDIR)$$($(PG_CONFIG) --sharedir)"/extension/howdah--*.sql
 
 packages: setup-packages ## what people install, into target/packages (PG_CONFIGS names the servers to build for)
-	@scripts/packages $(or $(PG_CONFIGS),$(PG_CONFIG))
+	@PROFILE="$(PROFILE)" scripts/packages $(or $(PG_CONFIGS),$(PG_CONFIG))
+
+try-packages: ## install the packages in an empty Debian, as root, and ask
+	@scripts/try-packages
 
 bench: bench-http bench-queue bench-client ## measure all three, in three hours or so
 
