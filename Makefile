@@ -53,7 +53,7 @@ OVERWRITTEN = together::queue_dead_letters together::queue_values together::queu
 
 export PG_CONFIG
 
-.PHONY: help setup setup-test setup-long setup-client setup-lint setup-bench setup-packages extension packages try-packages build run run-bips check quick test test-one test-command test-client test-timing test-long test-overwritten test-versions pictures hunt lint format install uninstall bench bench-http bench-client bench-queue clean
+.PHONY: help setup setup-test setup-long setup-client setup-lint setup-bench setup-packages extension packages try-packages docs build run run-bips check quick test test-one test-command test-client test-timing test-long test-overwritten test-versions pictures hunt lint format install uninstall bench bench-http bench-client bench-queue clean
 
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -188,6 +188,9 @@ packages: setup-packages ## what people install, into target/packages (PG_CONFIG
 
 try-packages: ## install the packages in an empty Debian, as root, and ask
 	@scripts/try-packages
+
+docs: ## a site of all pages with a search, in target/docs
+	@scripts/docs
 
 bench: bench-http bench-queue bench-client ## measure all three, in three hours or so
 

@@ -43,7 +43,7 @@ struct Setup {
 pub(crate) fn run(options: &Enable) -> Result<()> {
     let account = account()?;
     let address = Address::of(&at_home(&options.to, &account), "howdah enable")?;
-    let connect = || -> Result<Client> { account.act(|| address.connect())? };
+    let connect = || session(&address, &account);
     let mut client = connect()?;
     let found = look(&mut client, &options.database)?;
     let steps = found.steps(options);
@@ -71,9 +71,17 @@ fn account() -> Result<Account> {
     Account::find(is_root.then_some("postgres"))
 }
 
+/// A session in which names are PostgreSQL's own: it is a superuser's, and others make functions in the database.
+fn session(address: &Address, account: &Account) -> Result<Client> {
+    let mut client = account.act(|| address.connect())??;
+    client.batch_execute("set search_path = pg_catalog, pg_temp")?;
+    Ok(client)
+}
+
 /// The connection, as the account's own unless it says otherwise.
 fn at_home(to: &str, account: &Account) -> String {
-    if to.contains("://") || to.contains("user") || account.is_caller() {
+    let names_user = conninfo::parse(to).is_ok_and(|parameters| parameters.contains_key("user"));
+    if to.contains("://") || names_user || account.is_caller() {
         return to.to_owned();
     }
     format!("{to} user={} dbname=postgres", account.name)
@@ -237,7 +245,7 @@ fn confirmed() -> Result<bool> {
     stdout().flush().map_err(|error| error.to_string())?;
     let mut answer = String::new();
     stdin().lock().read_line(&mut answer).map_err(|error| error.to_string())?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes" | "j" | "ja"))
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 fn restart(command: &[String], account: &Account) -> Result<()> {
@@ -287,7 +295,7 @@ fn serve(
         client.batch_execute(&format!("alter system set howdah.databases = {databases}"))?;
         client.batch_execute("select pg_catalog.pg_reload_conf()")?;
     }
-    let mut served = account.act(|| address.in_database(name).connect())??;
+    let mut served = session(&address.in_database(name), account)?;
     served.batch_execute("set client_min_messages = 'warning'; create extension if not exists howdah; alter extension howdah update")?;
     let port = i32::from(options.port);
     if served.query_opt("select from http.listener where port = $1", &[&port])?.is_none() {
